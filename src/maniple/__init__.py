@@ -1,0 +1,41 @@
+"""maniple: many robot arms, stepping as one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from maniple.core.late import after_import
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "make": "maniple.registry",
+    "make_vec": "maniple.registry",
+    "register": "maniple.registry",
+    "expert": "maniple.registry",
+    "Task": "maniple.envs.task",
+    "ExtendedTask": "maniple.envs.extended",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import the public names when they are first used, so that the CLI starts at once."""
+    import importlib
+
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'maniple' has no attribute {name!r}")
+    return getattr(importlib.import_module(_PUBLIC[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*_PUBLIC, "__version__"])
+
+
+def _register() -> None:
+    from maniple.registry import register_all
+
+    register_all()
+
+
+# gymnasium.make knows our ids after 'import maniple', in whichever order both are imported.
+after_import("gymnasium", _register)

@@ -1,0 +1,1 @@
+"""Contracts that every other layer shares; numpy is the only heavy import."""

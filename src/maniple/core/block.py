@@ -1,0 +1,112 @@
+"""Hold the arrays of a Layout for many rows, packed so that a copy is one copy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maniple.core.spec import Layout
+
+Allocate = Callable[[tuple[int, ...], np.dtype], NDArray]
+
+SMALL = 4096  # bytes; anything larger (an image) gets an array of its own
+
+
+class Block:
+    """Named (rows, ...) arrays; the small ones of one type share one (rows, width) array.
+
+    `arrays` are views: writing to `block["qpos"]` writes into the packed storage. Packing keeps
+    the cost of copying and clipping independent of the number of names.
+    """
+
+    def __init__(self, layout: Layout, rows: int, allocate: Allocate = np.zeros) -> None:
+        self.layout = layout
+        self.rows = rows
+        self.packed: dict[np.dtype, NDArray] = {}
+        self.large: dict[str, NDArray] = {}
+        self._columns: dict[str, tuple[np.dtype, int, int]] = {}
+        widths: dict[np.dtype, int] = {}
+        for name, spec in layout.items():
+            if spec.nbytes > SMALL:
+                self.large[name] = allocate((rows, *spec.shape), spec.dtype)
+            else:
+                start = widths.get(spec.dtype, 0)
+                widths[spec.dtype] = start + spec.size
+                self._columns[name] = (spec.dtype, start, start + spec.size)
+        for dtype, width in widths.items():
+            self.packed[dtype] = allocate((rows, width), dtype)
+        self.arrays = self._views(self.packed, self.large)
+
+    def __getitem__(self, name: str) -> NDArray:
+        return self.arrays[name]
+
+    def copy(self) -> dict[str, NDArray]:
+        """Return named arrays that later steps leave alone."""
+        packed = {dtype: array.copy() for dtype, array in self.packed.items()}
+        return self._views(packed, {name: array.copy() for name, array in self.large.items()})
+
+    def frozen(self) -> dict[str, NDArray]:
+        """Return named read-only views of the live arrays."""
+        views = dict(self.arrays)
+        for name, array in views.items():
+            views[name] = array[...]
+            views[name].flags.writeable = False
+        return views
+
+    def take(self, row: int) -> dict[str, NDArray]:
+        """Copy one row out."""
+        return {name: array[row].copy() for name, array in self.arrays.items()}
+
+    def put(self, row: int, values: dict[str, NDArray]) -> None:
+        """Write one row back, as `take` gave it."""
+        for name, value in values.items():
+            self.arrays[name][row] = value
+
+    def copy_from(self, other: Block, rows: slice | NDArray = slice(None)) -> None:
+        """Copy rows of a block with the same layout."""
+        for dtype, array in self.packed.items():
+            array[rows] = other.packed[dtype][rows]
+        for name, array in self.large.items():
+            array[rows] = other.large[name][rows]
+
+    def rows_of(self, rows: slice) -> Block:
+        """Return a block over some of the rows, sharing memory."""
+        part = object.__new__(Block)
+        part.layout, part._columns = self.layout, self._columns
+        part.packed = {dtype: array[rows] for dtype, array in self.packed.items()}
+        part.large = {name: array[rows] for name, array in self.large.items()}
+        part.rows = len(range(*rows.indices(self.rows)))
+        part.arrays = part._views(part.packed, part.large)
+        return part
+
+    def bounds(self) -> dict[np.dtype, tuple[NDArray, NDArray]]:
+        """Lower and upper bounds of each packed array's columns, where any is finite."""
+        out = {}
+        for dtype, array in self.packed.items():
+            low, high = np.empty(array.shape[1], dtype), np.empty(array.shape[1], dtype)
+            for name, (kind, start, stop) in self._columns.items():
+                if kind == dtype:
+                    lo, hi = self.layout[name].bounds()
+                    low[start:stop], high[start:stop] = lo.ravel(), hi.ravel()
+            if dtype.kind == "f" and (np.isfinite(low).any() or np.isfinite(high).any()):
+                out[dtype] = (low, high)
+        return out
+
+    def _views(self, packed: dict, large: dict) -> dict[str, NDArray]:
+        views = {}
+        for name, spec in self.layout.items():
+            if name in large:
+                views[name] = large[name]
+                continue
+            dtype, start, stop = self._columns[name]
+            columns = packed[dtype][:, start:stop]
+            if len(spec.shape) == 1:
+                views[name] = columns
+            elif spec.shape == ():
+                views[name] = packed[dtype][:, start]
+            else:
+                # Splitting the last axis of a strided array is always possible as a view.
+                views[name] = columns.reshape(-1, *spec.shape, copy=False)
+        return views

@@ -1,0 +1,74 @@
+"""What an engine asks of the environments that it steps together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from gymnasium import Space
+from numpy.typing import NDArray
+
+from maniple.core.spec import Layout
+from maniple.core.step import StepArrays
+
+
+@dataclass(frozen=True)
+class Contract:
+    """Everything about an environment that can be known before one is stepped."""
+
+    observation: Layout
+    action: Layout
+    extras: Layout
+    observation_space: Space
+    action_space: Space
+    metadata: dict[str, Any]
+    render_mode: str | None = None
+    clip_actions: bool = False
+
+
+class Group(Protocol):
+    """Environments that are stepped together, writing into arrays that they are given.
+
+    `reset` and `step` move rows on; `report` then writes what all of them look like. An engine
+    may reset some rows and step the others before it asks for one report.
+    """
+
+    contract: Contract
+
+    def bind(self, arrays: StepArrays) -> None:
+        """Report into these arrays from now on."""
+
+    def reset(self, rows: NDArray[np.intp], seeds: Sequence[int | None], options: dict) -> None:
+        """Begin a new episode in `rows`."""
+
+    def step(self, actions: NDArray, active: NDArray[np.bool_] | None) -> None:
+        """Step the active rows (None: all)."""
+
+    def report(self) -> None:
+        """Write observations, extras, rewards and flags of all rows.
+
+        Reward and flags mean something only in rows that were stepped since the last report.
+        """
+
+    def infos(self) -> dict[int, dict[str, Any]]:
+        """Return and forget rare remarks about single rows: faults, foreign infos."""
+
+    def row(self, row: int) -> Any:
+        """Return the object that get_attr, set_attr and call speak to."""
+
+    def close(self) -> None:
+        """Let go of everything; a second call does nothing."""
+
+
+class Recipe(Protocol):
+    """A picklable description from which any process can make a group."""
+
+    def contract(self) -> Contract:
+        """Describe the environment without keeping one."""
+        ...
+
+    def group(self, num_envs: int, threads: int, rank: int, first_row: int) -> Group:
+        """Build `num_envs` environments that are stepped on `threads` threads."""
+        ...

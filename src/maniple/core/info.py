@@ -1,0 +1,64 @@
+"""Turn the extra arrays of a step into Gymnasium's info dictionaries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maniple.core.block import Block
+
+
+def row_info(extras: Block, row: int) -> dict[str, Any]:
+    """Return one environment's info; 'terms.near' becomes info["terms"]["near"]."""
+    info: dict[str, Any] = {}
+    for name, array in extras.arrays.items():
+        head, _, tail = name.partition(".")
+        value = array[row].item() if array.ndim == 1 else array[row].copy()
+        if tail:
+            info.setdefault(head, {})[tail] = value
+        else:
+            info[head] = value
+    return info
+
+
+def batch_info(extras: Block, rows: NDArray[np.bool_]) -> dict[str, Any]:
+    """Return Gymnasium's batched info: every key beside a mask of the rows that have it."""
+    info: dict[str, Any] = {}
+    if not extras.layout:
+        return info
+    for name, array in extras.copy().items():
+        head, _, tail = name.partition(".")
+        if tail:
+            inner = info.setdefault(head, {})
+            inner[tail], inner[f"_{tail}"] = array, rows
+        else:
+            info[head] = array
+        info[f"_{head}"] = rows
+    return info
+
+
+def add_rare(info: dict[str, Any], remarks: dict[int, dict[str, Any]], num_envs: int) -> None:
+    """Add remarks about single rows to a batched info, as Gymnasium lays them out."""
+    for row, remark in remarks.items():
+        for key, value in remark.items():
+            if isinstance(value, dict):
+                inner = info.setdefault(key, {})
+                add_rare(inner, {row: value}, num_envs)
+            else:
+                if key not in info:
+                    info[key] = _empty(value, num_envs)
+                info[key][row] = value
+            mask = info.get(f"_{key}")
+            mask = np.zeros(num_envs, np.bool_) if mask is None else mask.copy()
+            mask[row] = True
+            info[f"_{key}"] = mask
+
+
+def _empty(value: Any, num_envs: int) -> NDArray:
+    if isinstance(value, np.ndarray):
+        return np.zeros((num_envs, *value.shape), value.dtype)
+    if isinstance(value, (bool, int, float, np.number, np.bool_)):
+        return np.zeros(num_envs, type(value))
+    return np.full(num_envs, None, object)

@@ -1,0 +1,55 @@
+"""Run a function right after some module has been imported, now or later."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+
+
+def after_import(module: str, do: Callable[[], None]) -> None:
+    """Call `do` once `module` is imported; at once if it is already.
+
+    Importing gymnasium takes 0.3 s, which `maniple --help` should not wait for.
+    """
+    if module in sys.modules:
+        do()
+    else:
+        sys.meta_path.insert(0, _Watch(module, do))
+
+
+class _Watch(MetaPathFinder):
+    """Steps aside after the one import that it waits for."""
+
+    def __init__(self, module: str, do: Callable[[], None]) -> None:
+        self._module = module
+        self._do = do
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != self._module:
+            return None
+        sys.meta_path.remove(self)
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Then(spec.loader, self._do)
+        return spec
+
+
+class _Then(Loader):
+    """Executes a module, then the function."""
+
+    def __init__(self, inner: Loader, do: Callable[[], None]) -> None:
+        self._inner = inner
+        self._do = do
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._inner.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__.loader = module.__loader__ = self._inner
+        self._inner.exec_module(module)
+        self._do()

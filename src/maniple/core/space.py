@@ -1,0 +1,98 @@
+"""Turn layouts into Gymnasium spaces, and arbitrary spaces into layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from maniple.core.errors import BadConfig
+from maniple.core.spec import ArraySpec, Layout
+
+BARE = "obs"
+"""Name of the only array of a space that is no Dict."""
+
+
+def box(spec: ArraySpec) -> spaces.Box:
+    """Return the Box of one array."""
+    low, high = spec.bounds()
+    return spaces.Box(low, high, spec.shape, spec.dtype.type)
+
+
+def dict_space(layout: Layout) -> spaces.Dict:
+    """Return the Dict space of a layout."""
+    return spaces.Dict({name: box(spec) for name, spec in layout.items()})
+
+
+def layout_of(space: spaces.Space) -> Layout:
+    """Name every array in a space; nested names are joined with '.'."""
+    return Layout(dict(_leaves(space, ())))
+
+
+def nest(space: spaces.Space, arrays: Mapping[str, NDArray]) -> Any:
+    """Put named arrays back into the structure of their space."""
+    return nester(space)(arrays)
+
+
+def nester(space: spaces.Space) -> Callable[[Mapping[str, NDArray]], Any]:
+    """Return the function that `nest` applies, worked out once for a space."""
+    if isinstance(space, spaces.Dict) and not any(
+        isinstance(s, (spaces.Dict, spaces.Tuple)) for s in space.values()
+    ):
+        return dict
+    return lambda arrays: _build(space, (), arrays)
+
+
+def flatten(space: spaces.Space, value: Any) -> dict[str, Any]:
+    """Take a value of a space apart into named arrays, as `layout_of` names them."""
+    return dict(_parts(space, (), value))
+
+
+def _name(path: tuple[str, ...]) -> str:
+    return ".".join(path) if path else BARE
+
+
+def _leaves(space: spaces.Space, path: tuple[str, ...]) -> Iterator[tuple[str, ArraySpec]]:
+    if isinstance(space, spaces.Dict):
+        for key, inner in space.items():
+            yield from _leaves(inner, (*path, str(key)))
+    elif isinstance(space, spaces.Tuple):
+        for i, inner in enumerate(space):
+            yield from _leaves(inner, (*path, str(i)))
+    elif isinstance(space, spaces.Box):
+        yield _name(path), ArraySpec(space.shape, space.dtype, space.low, space.high)
+    elif isinstance(space, spaces.Discrete):
+        start = int(space.start)
+        yield _name(path), ArraySpec((), space.dtype, start, start + int(space.n) - 1)
+    elif isinstance(space, spaces.MultiDiscrete):
+        low = np.asarray(space.start)
+        yield _name(path), ArraySpec(space.shape, space.dtype, low, low + space.nvec - 1)
+    elif isinstance(space, spaces.MultiBinary):
+        yield _name(path), ArraySpec(space.shape, space.dtype, 0, 1)
+    else:
+        raise BadConfig(
+            f"{_name(path)!r} is a {type(space).__name__} space, which has no fixed-size array. "
+            "Use Box, Discrete, MultiDiscrete, MultiBinary, Dict or Tuple."
+        )
+
+
+def _build(space: spaces.Space, path: tuple[str, ...], arrays: Mapping[str, NDArray]) -> Any:
+    if isinstance(space, spaces.Dict):
+        return {key: _build(inner, (*path, str(key)), arrays) for key, inner in space.items()}
+    if isinstance(space, spaces.Tuple):
+        return tuple(_build(inner, (*path, str(i)), arrays) for i, inner in enumerate(space))
+    return arrays[_name(path)]
+
+
+def _parts(space: spaces.Space, path: tuple[str, ...], value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(space, spaces.Dict):
+        for key, inner in space.items():
+            yield from _parts(inner, (*path, str(key)), value[key])
+    elif isinstance(space, spaces.Tuple):
+        for i, inner in enumerate(space):
+            yield from _parts(inner, (*path, str(i)), value[i])
+    else:
+        yield _name(path), value

@@ -1,0 +1,98 @@
+"""Describe the arrays of one environment step, once, for everybody who stores them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maniple.core.errors import BadConfig
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """Shape, type and bounds of one array of one environment."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype = field(default_factory=lambda: np.dtype(np.float32))
+    low: float | NDArray = -np.inf
+    high: float | NDArray = np.inf
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", tuple(int(n) for n in self.shape))
+        object.__setattr__(self, "dtype", np.dtype(self.dtype))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, ArraySpec)
+            and self.shape == other.shape
+            and self.dtype == other.dtype
+            and all(np.array_equal(a, b) for a, b in zip(self.bounds(), other.bounds(), strict=True))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+    @property
+    def size(self) -> int:
+        """Numbers in the array."""
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in the array."""
+        return self.size * self.dtype.itemsize
+
+    def bounds(self) -> tuple[NDArray, NDArray]:
+        """Lower and upper bound of every number, in the array's own type."""
+        low, high = self.low, self.high
+        if self.dtype.kind in "iub":
+            info = np.iinfo(np.uint8 if self.dtype.kind == "b" else self.dtype)
+            top = 1 if self.dtype.kind == "b" else info.max
+            low, high = np.maximum(low, info.min), np.minimum(high, top)
+        make = lambda x: np.broadcast_to(np.asarray(x).astype(self.dtype), self.shape)  # noqa: E731
+        return make(low), make(high)
+
+
+class Layout(Mapping[str, ArraySpec]):
+    """An ordered, frozen table of named arrays.
+
+    It makes the spaces, the slab, the replay ring, the dataset's features and the networks'
+    inputs, so that no second list of keys exists anywhere.
+    """
+
+    def __init__(self, arrays: Mapping[str, ArraySpec]) -> None:
+        self._arrays = dict(arrays)
+
+    def __getitem__(self, name: str) -> ArraySpec:
+        return self._arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Layout) and list(self.items()) == list(other.items())
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._arrays.items()))
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{k}: {v.dtype}{list(v.shape)}" for k, v in self.items())
+        return f"Layout({inside})"
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of one environment's arrays."""
+        return sum(spec.nbytes for spec in self.values())
+
+    def __or__(self, other: Mapping[str, ArraySpec]) -> Layout:
+        """Join two layouts, refusing a name that stands in both."""
+        if twice := self.keys() & other.keys():
+            raise BadConfig(f"Two arrays are named {sorted(twice)[0]!r}; rename one of them.")
+        return Layout({**self._arrays, **other})

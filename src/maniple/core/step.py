@@ -1,0 +1,53 @@
+"""The arrays that one step of many environments reads and writes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maniple.core.block import Allocate, Block
+from maniple.core.spec import ArraySpec, Layout
+
+
+class StepArrays:
+    """Observations, rewards and flags of some rows, in whatever memory the engine chose.
+
+    `extras` are the numbers that end up in `info`: success, named reward terms.
+    """
+
+    def __init__(
+        self,
+        observation: Layout,
+        extras: Layout,
+        rows: int,
+        allocate: Allocate = np.zeros,
+    ) -> None:
+        self.rows = rows
+        self.obs = Block(observation, rows, allocate)
+        self.extras = Block(extras, rows, allocate)
+        self.reward: NDArray[np.float64] = allocate((rows,), np.dtype(np.float64))
+        self.terminated: NDArray[np.bool_] = allocate((rows,), np.dtype(np.bool_))
+        self.truncated: NDArray[np.bool_] = allocate((rows,), np.dtype(np.bool_))
+
+    def rows_of(self, rows: slice) -> StepArrays:
+        """Return the same arrays restricted to some rows, sharing memory."""
+        part = object.__new__(StepArrays)
+        part.obs, part.extras = self.obs.rows_of(rows), self.extras.rows_of(rows)
+        part.rows = part.obs.rows
+        part.reward = self.reward[rows]
+        part.terminated = self.terminated[rows]
+        part.truncated = self.truncated[rows]
+        return part
+
+    def copy_from(self, other: StepArrays) -> None:
+        """Take over everything another set of arrays holds."""
+        self.obs.copy_from(other.obs)
+        self.extras.copy_from(other.extras)
+        self.reward[:] = other.reward
+        self.terminated[:] = other.terminated
+        self.truncated[:] = other.truncated
+
+
+def scalar(dtype: type = np.float64) -> ArraySpec:
+    """Return the spec of one number per environment."""
+    return ArraySpec((), np.dtype(dtype))

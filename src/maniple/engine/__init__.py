@@ -1,0 +1,1 @@
+"""Step many environments as one: action, engine, worker, group of envs, slab."""

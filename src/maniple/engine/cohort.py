@@ -1,0 +1,147 @@
+"""Give one group of environments autoreset and action chunks, right beside the simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+
+from maniple.core.errors import ResetNeeded
+from maniple.core.group import Group
+from maniple.core.info import row_info
+from maniple.core.step import StepArrays
+
+
+class Final(NamedTuple):
+    """How an episode ended, where its row was reset in the same step."""
+
+    row: int
+    obs: dict[str, NDArray]
+    info: dict[str, Any]
+
+
+class Cohort:
+    """A group, two sets of arrays that take turns, and the rows that wait for their reset."""
+
+    def __init__(
+        self, group: Group, turns: Sequence[StepArrays], mode: AutoresetMode, first_row: int = 0
+    ) -> None:
+        self.group = group
+        self.rows = turns[0].rows
+        self.first_row = first_row
+        self.finals: list[Final] = []
+        self.num_steps = np.zeros(self.rows, np.int64)
+        self._turns = turns
+        self._mode = mode
+        self._ended = np.zeros(self.rows, np.bool_)
+        self._has_ended = False
+        self._remarks: dict[int, dict[str, Any]] = {}
+
+    def remarks(self) -> dict[int, dict[str, Any]]:
+        """Return and forget what is to be said of single rows."""
+        remarks, self._remarks = self._remarks | self.group.infos(), {}
+        return remarks
+
+    def reset(
+        self, turn: int, rows: NDArray[np.intp], seeds: Sequence[int | None], options: dict
+    ) -> None:
+        """Begin a new episode in `rows`; the others are shown as they are."""
+        arrays = self._begin(turn)
+        self.group.reset(rows, seeds, options)
+        self._ended[rows] = False
+        self._has_ended = bool(self._ended.any())
+        self.group.report()
+        arrays.reward[:] = 0.0
+        arrays.terminated[:] = arrays.truncated[:] = False
+        self.num_steps[:] = 0
+
+    def step(self, turn: int, actions: NDArray) -> None:
+        """Take one action in every row."""
+        arrays = self._begin(turn)
+        if not self._has_ended:
+            self.group.step(actions, None)
+            self.group.report()
+            self.num_steps[:] = 1
+        else:
+            self._step_and_restart(arrays, actions)
+        self._finish(arrays)
+
+    def chunk(self, turn: int, actions: NDArray) -> None:
+        """Take actions (rows, K, ...) one after the other; a row that ends stops there.
+
+        A row that waits for its reset gets it, and ignores the whole chunk: those actions were
+        meant for the episode that is over.
+        """
+        arrays = self._begin(turn)
+        running = self._restart()
+        total = np.zeros(self.rows)
+        terminated, truncated = np.zeros((2, self.rows), np.bool_)
+        self.num_steps[:] = 0
+        for k in range(actions.shape[1]):
+            if not running.any():
+                break
+            self.group.step(actions[:, k], None if running.all() else running)
+            self.group.report()
+            total += np.where(running, arrays.reward, 0.0)
+            terminated |= running & arrays.terminated
+            truncated |= running & arrays.truncated
+            self.num_steps += running
+            running &= ~(terminated | truncated)
+        if not self.num_steps.any():
+            self.group.report()
+        arrays.reward[:] = total
+        arrays.terminated[:], arrays.truncated[:] = terminated, truncated
+        self._finish(arrays)
+
+    def _begin(self, turn: int) -> StepArrays:
+        arrays = self._turns[turn]
+        self.group.bind(arrays)
+        self.finals = []
+        return arrays
+
+    def _restart(self) -> NDArray[np.bool_]:
+        """Reset the rows that wait for it; return the rows to be stepped."""
+        if not self._has_ended:
+            return np.ones(self.rows, np.bool_)
+        if self._mode is AutoresetMode.DISABLED:
+            rows = (self.first_row + np.flatnonzero(self._ended)).tolist()
+            raise ResetNeeded(
+                f"Rows {rows} have ended and autoreset is disabled. Reset them first: "
+                "envs.reset(options={'reset_mask': terminated | truncated})."
+            )
+        waiting = np.flatnonzero(self._ended)
+        self.group.reset(waiting, [None] * len(waiting), {})
+        return ~self._ended
+
+    def _step_and_restart(self, arrays: StepArrays, actions: NDArray) -> None:
+        running = self._restart()
+        if running.any():
+            self.group.step(actions, running)
+        self.group.report()
+        waited = ~running
+        arrays.reward[waited] = 0.0
+        arrays.terminated[waited] = arrays.truncated[waited] = False
+        self.num_steps[:] = running
+
+    def _finish(self, arrays: StepArrays) -> None:
+        ended = self._ended
+        np.logical_or(arrays.terminated, arrays.truncated, out=ended)
+        self._has_ended = bool(ended.any())
+        if self._has_ended and self._mode is AutoresetMode.SAME_STEP:
+            self._restart_at_once(arrays)
+
+    def _restart_at_once(self, arrays: StepArrays) -> None:
+        rows = np.flatnonzero(self._ended)
+        self._remarks = self.group.infos()
+        for row in rows.tolist():
+            info = row_info(arrays.extras, row) | self._remarks.pop(row, {})
+            self.finals.append(Final(self.first_row + row, arrays.obs.take(row), info))
+        kept = arrays.reward.copy(), arrays.terminated.copy(), arrays.truncated.copy()
+        self.group.reset(rows, [None] * len(rows), {})
+        self.group.report()
+        arrays.reward[:], arrays.terminated[:], arrays.truncated[:] = kept
+        self._ended[:] = False
+        self._has_ended = False

@@ -1,0 +1,254 @@
+"""The Gymnasium vector environment that all engines stand behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any, Protocol
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+from numpy.typing import ArrayLike, NDArray
+
+from maniple.core.action import ActionCheck
+from maniple.core.errors import BadConfig, ClosedError, ResetNeeded
+from maniple.core.group import Contract
+from maniple.core.info import add_rare, batch_info
+from maniple.core.seeds import row_seeds
+from maniple.core.space import nester
+from maniple.core.step import StepArrays
+from maniple.engine.cohort import Final
+from maniple.engine.stats import Times
+
+StepResult = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+
+
+class Engine(Protocol):
+    """Where the rows live and how they are stepped."""
+
+    contract: Contract
+    num_envs: int
+    workers: int
+    turns: list[StepArrays]
+    turn: int
+    exec_times: Times
+
+    def reset(self, mask: NDArray[np.bool_], seeds: Sequence, options: dict) -> None: ...
+    def step(self, actions: NDArray) -> None: ...
+    def chunk(self, actions: NDArray) -> None: ...
+    def num_steps(self) -> NDArray[np.int64]: ...
+    def finals(self) -> list[Final]: ...
+    def remarks(self) -> dict[int, dict[str, Any]]: ...
+    def each_row(
+        self, what: str, name: str, args: tuple, kwargs: dict, values: Any = None
+    ) -> list: ...
+    def close(self) -> None: ...
+
+
+class VectorEnv(gymnasium.vector.VectorEnv):
+    """Many environments stepped as one.
+
+    Beyond Gymnasium's contract: `step_chunk`, `stats`, and `copy_obs=False`, with which
+    observations are read-only views that stay valid for one more step.
+    """
+
+    def __init__(
+        self, engine: Engine, name: str, mode: AutoresetMode, copy_obs: bool = True
+    ) -> None:
+        contract = engine.contract
+        self.num_envs = engine.num_envs
+        self.single_observation_space = contract.observation_space
+        self.single_action_space = contract.action_space
+        self.observation_space = batch_space(contract.observation_space, self.num_envs)
+        self.action_space = batch_space(contract.action_space, self.num_envs)
+        self.metadata = {**contract.metadata, "autoreset_mode": mode}
+        self.render_mode = contract.render_mode
+        self.engine_name = name
+        self.copy_obs = copy_obs
+        self._engine = engine
+        self._check = ActionCheck(contract)
+        self._lead = (self.num_envs,)
+        self._nest = nester(contract.observation_space)
+        self._frozen = [self._nest(turn.obs.frozen()) for turn in engine.turns]
+        self._everyone = np.ones(self.num_envs, np.bool_)
+        self._everyone.flags.writeable = False
+        self._has_extras = bool(contract.extras)
+        self._same_step = mode is AutoresetMode.SAME_STEP
+        self._is_reset = False
+        self._env_steps = 0
+        self._transport_times = Times()
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin new episodes, in all rows or in those of `options["reset_mask"]`.
+
+        Args:
+            seed: One number (row i gets seed + i), one per row, or None to go on with the next
+                episode of each row's stream.
+            options: `reset_mask`, a boolean array of the rows to reset.
+        """
+        self._check_open()
+        seeds = row_seeds(seed, self.num_envs)
+        options = dict(options or {})
+        mask = self._mask(options.pop("reset_mask", None))
+        if not self._is_reset and not mask.all():
+            raise ResetNeeded("The first reset() must be of all rows: leave reset_mask out.")
+        self._engine.reset(mask, seeds, options)
+        self._is_reset = True
+        info = batch_info(self._arrays.extras, mask)
+        add_rare(info, self._engine.remarks(), self.num_envs)
+        return self._seen(), info
+
+    def step(self, actions: ArrayLike) -> StepResult:
+        """Take one action in every row."""
+        start = perf_counter()
+        self._check_ready()
+        checked = self._check(actions, self._lead)
+        before = perf_counter()
+        self._engine.step(checked)
+        after = perf_counter()
+        self._env_steps += self.num_envs
+        result = self._result()
+        self._transport_times.add(perf_counter() - after + before - start)
+        return result
+
+    def step_chunk(self, actions: ArrayLike) -> StepResult:
+        """Take K actions in every row, (num_envs, K, ...), in one round trip.
+
+        A row that ends stops there. Returned are the last observation, the sum of the rewards,
+        the flags, and `info["num_steps"]`. A row that waited for its autoreset gets it and
+        ignores the chunk: its num_steps is 0.
+        """
+        start = perf_counter()
+        self._check_ready()
+        array = np.asarray(actions)
+        if array.ndim < 2 or array.shape[1] == 0:
+            raise BadConfig(
+                f"step_chunk() got shape {array.shape}; it takes (num_envs, K, ...) with K >= 1."
+            )
+        checked = self._check(array, (self.num_envs, array.shape[1]))
+        before = perf_counter()
+        self._engine.chunk(checked)
+        after = perf_counter()
+        num_steps = self._engine.num_steps()
+        self._env_steps += int(num_steps.sum())
+        obs, reward, terminated, truncated, info = self._result()
+        info["num_steps"], info["_num_steps"] = num_steps, self._everyone
+        self._transport_times.add(perf_counter() - after + before - start)
+        return obs, reward, terminated, truncated, info
+
+    def stats(self) -> dict[str, Any]:
+        """Percentiles of the time spent simulating and around it, and what went wrong."""
+        return {
+            "engine": self.engine_name,
+            "num_envs": self.num_envs,
+            "workers": self._engine.workers,
+            "env_steps": self._env_steps,
+            "exec_ms": self._engine.exec_times.summary_ms(),
+            "transport_ms": self._transport_times.summary_ms(),
+        }
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Call a method of every environment, or read an attribute."""
+        self._check_open()
+        return tuple(self._engine.each_row("call", name, args, kwargs))
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Read an attribute of every environment."""
+        self._check_open()
+        return tuple(self._engine.each_row("get", name, (), {}))
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Set an attribute: one value for all, or a list or tuple with one per row."""
+        self._check_open()
+        if not isinstance(values, (list, tuple)):
+            values = [values] * self.num_envs
+        if len(values) != self.num_envs:
+            raise BadConfig(
+                f"set_attr() got {len(values)} values for {self.num_envs} environments."
+            )
+        self._engine.each_row("set", name, (), {}, values)
+
+    def render(self) -> tuple[Any, ...]:
+        """Return a picture of every environment."""
+        return self.call("render")
+
+    @property
+    def np_random_seed(self) -> tuple[int, ...]:
+        """The seed of each row."""
+        return self.get_attr("np_random_seed")
+
+    @property
+    def np_random(self) -> tuple[np.random.Generator, ...]:
+        """A generator per row."""
+        return self.get_attr("np_random")
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Let go of the engine; `close` calls this once."""
+        self._engine.close()
+
+    @property
+    def _arrays(self) -> StepArrays:
+        return self._engine.turns[self._engine.turn]
+
+    def _result(self) -> StepResult:
+        arrays = self._arrays
+        info = batch_info(arrays.extras, self._everyone) if self._has_extras else {}
+        if remarks := self._engine.remarks():
+            add_rare(info, remarks, self.num_envs)
+        if self._same_step and (finals := self._engine.finals()):
+            self._add_finals(info, finals)
+        return (
+            self._seen(),
+            arrays.reward.copy(),
+            arrays.terminated.copy(),
+            arrays.truncated.copy(),
+            info,
+        )
+
+    def _add_finals(self, info: dict[str, Any], finals: list[Final]) -> None:
+        final_obs = np.full(self.num_envs, None, object)
+        mask = np.zeros(self.num_envs, np.bool_)
+        final_info: dict[str, Any] = {}
+        for final in finals:
+            final_obs[final.row] = self._nest(final.obs)
+            mask[final.row] = True
+            add_rare(final_info, {final.row: final.info}, self.num_envs)
+        info["final_obs"], info["_final_obs"] = final_obs, mask
+        info["final_info"], info["_final_info"] = final_info, mask.copy()
+
+    def _seen(self) -> Any:
+        if self.copy_obs:
+            return self._nest(self._arrays.obs.copy())
+        return self._frozen[self._engine.turn]
+
+    def _mask(self, given: Any) -> NDArray[np.bool_]:
+        if given is None:
+            return self._everyone
+        if not isinstance(given, np.ndarray) or given.dtype != np.bool_:
+            raise TypeError(
+                f"reset_mask must be a boolean numpy array, not {type(given).__name__}"
+                f"{f' of {given.dtype}' if isinstance(given, np.ndarray) else ''}."
+            )
+        if given.shape != (self.num_envs,):
+            raise BadConfig(
+                f"reset_mask has shape {given.shape}; it must have ({self.num_envs},)."
+            )
+        if not given.any():
+            raise BadConfig("reset_mask has no True in it: there is nothing to reset.")
+        return given
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ClosedError("This vector environment is closed; make a new one.")
+
+    def _check_ready(self) -> None:
+        if self.closed or not self._is_reset:
+            self._check_open()
+            raise ResetNeeded("step() was called before reset(); call envs.reset(seed=...) first.")

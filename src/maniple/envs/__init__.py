@@ -1,0 +1,1 @@
+"""Tasks, and the environments made of them."""

@@ -1,0 +1,82 @@
+"""Settings that every environment understands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from maniple.core.errors import BadConfig, closest
+
+CONTROLS = ("raw", "joint", "delta_joint", "ee")
+REWARDS = ("dense", "sparse")
+RENDER_MODES = (None, "rgb_array", "human")
+
+
+@dataclass(frozen=True)
+class EnvConfig:
+    """How a task is run; the defaults are the task's own."""
+
+    control: str | None = None
+    """How actions move the robot: raw, joint, delta_joint or ee; None: the task's choice."""
+
+    reward: str = "dense"
+    """dense (the task's shaped terms) or sparse (1 on success, else 0)."""
+
+    randomize: bool = False
+    """Vary masses, friction, damping and colours in every episode."""
+
+    max_episode_steps: int | None = None
+    """Steps after which an episode is truncated; None: the task's choice."""
+
+    terminate_on_success: bool = True
+    """End the episode as soon as the task is solved."""
+
+    action_repeat: int = 1
+    """Control steps for which one action is held."""
+
+    clip_actions: bool = False
+    """Clip actions that are out of range instead of refusing them."""
+
+    render_mode: str | None = None
+    """None, rgb_array, or human (a window)."""
+
+    camera: str | None = None
+    """Camera that render() looks through; None: the task's first."""
+
+    width: int = 640
+    """Width of render()'s pictures, pixels."""
+
+    height: int = 480
+    """Height of render()'s pictures, pixels."""
+
+    def __post_init__(self) -> None:
+        if self.control is not None:
+            _one_of("control", self.control, CONTROLS)
+        _one_of("reward", self.reward, REWARDS)
+        _one_of("render_mode", self.render_mode, RENDER_MODES)
+        for name in ("action_repeat", "width", "height"):
+            _at_least_one(name, getattr(self, name))
+        if self.max_episode_steps is not None:
+            _at_least_one("max_episode_steps", self.max_episode_steps)
+
+    @classmethod
+    def of(cls, options: dict) -> EnvConfig:
+        """Make a config from keyword arguments, naming the ones that do not exist."""
+        known = [f.name for f in fields(cls)]
+        for name in options:
+            if name not in known:
+                raise BadConfig(
+                    f"There is no option {name!r}.{closest(name, known)} "
+                    f"Options are: {', '.join(known)}."
+                )
+        return cls(**options)
+
+
+def _one_of(name: str, value, allowed: tuple) -> None:
+    if value not in allowed:
+        hint = closest(str(value), [a for a in allowed if a])
+        raise BadConfig(f"{name} is {value!r}.{hint} It may be one of: {allowed}.")
+
+
+def _at_least_one(name: str, value) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise BadConfig(f"{name} is {value!r}; it must be a whole number, 1 or larger.")

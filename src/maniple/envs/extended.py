@@ -1,0 +1,304 @@
+"""Tasks in the per-environment form that people have already written; slower, accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import mujoco
+import numpy as np
+from gymnasium import Space
+from numpy.typing import NDArray
+
+from maniple.core.errors import BadConfig, BadModel
+from maniple.core.group import Contract
+from maniple.core.seeds import SeedTree
+from maniple.core.space import flatten, layout_of
+from maniple.core.spec import Layout
+from maniple.core.step import StepArrays
+from maniple.envs.config import EnvConfig
+from maniple.envs.row import camera_index
+from maniple.sim.scene import load_model
+
+
+class ExtendedTask:
+    """A task written for one environment at a time, over a model file of your own."""
+
+    XML_PATH: ClassVar[str | Path]
+    ACTION_SPACE: ClassVar[Space]
+    OBSERVATION_SPACE: ClassVar[Space]
+    SUBSTEPS: ClassVar[int] = 1
+
+    def initialize_episode(self, physics: Physics, rng: np.random.Generator) -> None:
+        """Change the reset state, if it should vary."""
+
+    def get_observation(self, physics: Physics) -> Any:
+        """Return an element of OBSERVATION_SPACE."""
+        raise NotImplementedError
+
+    def get_reward(self, physics: Physics) -> float:
+        """Return the reward of the present state."""
+        raise NotImplementedError
+
+    def get_termination(self, physics: Physics) -> bool:
+        """Tell whether the episode has come to its end."""
+        return False
+
+    def get_sim_metadata(self) -> dict:
+        """Return what `sim_state` should carry along."""
+        return {}
+
+
+class Physics:
+    """One simulation as a task sees it: MuJoCo's model and data, and named access."""
+
+    def __init__(self, model: mujoco.MjModel) -> None:
+        self.model = model
+        self.data = mujoco.MjData(model)
+        self._painter: Any = None
+
+    @property
+    def named(self) -> Physics:
+        """The same object: `physics.named.data.body('cube').xpos` works as written."""
+        return self
+
+    def body(self, name: str) -> Any:
+        """Return MuJoCo's named view of a body."""
+        return self.data.body(name)
+
+    def site(self, name: str) -> Any:
+        """Return MuJoCo's named view of a site."""
+        return self.data.site(name)
+
+    def joint(self, name: str) -> Any:
+        """Return MuJoCo's named view of a joint."""
+        return self.data.joint(name)
+
+    def sensor(self, name: str) -> Any:
+        """Return MuJoCo's named view of a sensor."""
+        return self.data.sensor(name)
+
+    def render(
+        self, height: int = 240, width: int = 320, camera_id: str | int = -1
+    ) -> NDArray[np.uint8]:
+        """Return a picture, (height, width, 3)."""
+        from maniple.sim.camera import painter
+
+        if self._painter is None:
+            self._painter = painter(self.model, width, height, quality="fine")
+        camera = camera_id if camera_id == -1 else camera_index(self.model, camera_id)
+        return self._painter.rgb(self.model, self.data, camera, width, height)
+
+    def close(self) -> None:
+        """Let go of the renderer."""
+        if self._painter is not None:
+            self._painter.close()
+            self._painter = None
+
+
+def is_extended(task: type) -> bool:
+    """Tell whether a class is a per-environment task, by what it offers."""
+    return all(hasattr(task, name) for name in ("XML_PATH", "ACTION_SPACE", "OBSERVATION_SPACE"))
+
+
+@dataclass(frozen=True)
+class ExtendedRecipe:
+    """A per-environment task and its settings."""
+
+    task: type
+    config: EnvConfig = field(default_factory=EnvConfig)
+
+    def contract(self) -> Contract:
+        """Describe the environment from what its class declares."""
+        task, config = self.task, self.config
+        action = layout_of(task.ACTION_SPACE)
+        if len(action) != 1:
+            raise BadConfig(f"{task.__name__}.ACTION_SPACE must be a single Box.")
+        return Contract(
+            observation=layout_of(task.OBSERVATION_SPACE),
+            action=Layout({"action": next(iter(action.values()))}),
+            extras=Layout({}),
+            observation_space=task.OBSERVATION_SPACE,
+            action_space=task.ACTION_SPACE,
+            metadata={"render_modes": ["rgb_array"], "render_fps": 50},
+            render_mode=config.render_mode,
+            clip_actions=config.clip_actions,
+        )
+
+    def group(self, num_envs: int, threads: int, rank: int = 0, first_row: int = 0):
+        """Build rows `first_row` and following; threads do not help Python code."""
+        return ExtendedGroup(self, num_envs, rank, first_row)
+
+
+class ExtendedGroup:
+    """A loop over environments of a per-environment task."""
+
+    def __init__(self, recipe: ExtendedRecipe, num_envs: int, rank: int, first_row: int) -> None:
+        self.contract = recipe.contract()
+        self.config = recipe.config
+        self.first_row = first_row
+        self.tasks = [recipe.task() for _ in range(num_envs)]
+        model = load_model(recipe.task.XML_PATH)
+        self.physics = [Physics(model) for _ in range(num_envs)]
+        if model.nu != self.contract.action["action"].size:
+            raise BadModel(
+                f"{recipe.task.__name__}.ACTION_SPACE has {self.contract.action['action'].size} "
+                f"numbers, but {recipe.task.XML_PATH} has {model.nu} actuators."
+            )
+        self.seeds = SeedTree(num_envs, rank)
+        self.elapsed = np.zeros(num_envs, np.int64)
+        self._substeps = getattr(recipe.task, "SUBSTEPS", 1) * recipe.config.action_repeat
+        self._out: StepArrays | None = None
+        self._remarks: dict[int, dict[str, Any]] = {}
+        self._failed: dict[int, dict[str, NDArray]] = {}
+
+    def bind(self, arrays: StepArrays) -> None:
+        """Report into these arrays from now on."""
+        self._previous, self._out = self._out, arrays
+
+    def reset(
+        self, rows: NDArray[np.intp], seeds: Sequence[int | None], options: dict | None = None
+    ) -> None:
+        """Begin a new episode in `rows`."""
+        self.seeds.start(rows, seeds)
+        for row in rows.tolist():
+            physics, task = self.physics[row], self.tasks[row]
+            mujoco.mj_resetData(physics.model, physics.data)
+            begin = getattr(task, "initialize_episode", None)
+            if begin is not None:
+                key = [int(self.seeds.seed[row]), self.seeds.rank, int(self.seeds.episode[row])]
+                begin(physics, np.random.default_rng(key))
+            mujoco.mj_forward(physics.model, physics.data)
+            self._failed.pop(row, None)
+        self.elapsed[rows] = 0
+
+    def step(self, actions: NDArray, active: NDArray[np.bool_] | None = None) -> None:
+        """Step the active rows, one after the other."""
+        rows = range(len(self.physics)) if active is None else np.flatnonzero(active).tolist()
+        for row in rows:
+            physics = self.physics[row]
+            before = _warnings(physics.data)
+            physics.data.ctrl[:] = actions[row]
+            # Half a step back and forth, so that derived fields belong to the new state.
+            mujoco.mj_step2(physics.model, physics.data)
+            if self._substeps > 1:
+                mujoco.mj_step(physics.model, physics.data, self._substeps - 1)
+            mujoco.mj_step1(physics.model, physics.data)
+            if _warnings(physics.data) > before:
+                self._fail(row, "MuJoCo found NaN, infinite or huge numbers", actions[row])
+            self.elapsed[row] += 1
+
+    def report(self) -> None:
+        """Ask every task for its observation, reward and end."""
+        out = self._out
+        assert out is not None, "bind() comes before report()"
+        for row, (task, physics) in enumerate(zip(self.tasks, self.physics, strict=True)):
+            if row in self._failed:
+                out.obs.put(row, self._failed[row])
+                out.reward[row] = 0.0
+                out.terminated[row], out.truncated[row] = False, True
+                continue
+            seen = flatten(self.contract.observation_space, task.get_observation(physics))
+            for name, value in seen.items():
+                out.obs[name][row] = self._fitting(name, value)
+            out.reward[row] = task.get_reward(physics)
+            ends = getattr(task, "get_termination", None)
+            out.terminated[row] = bool(ends(physics)) if ends is not None else False
+            limit = self.config.max_episode_steps
+            out.truncated[row] = limit is not None and self.elapsed[row] >= limit
+
+    def infos(self) -> dict[int, dict[str, Any]]:
+        """Return and forget the faults since the last call."""
+        remarks, self._remarks = self._remarks, {}
+        return remarks
+
+    def row(self, row: int) -> ExtendedRow:
+        """Return a handle on one row."""
+        return ExtendedRow(self, row)
+
+    def close(self) -> None:
+        """Let go of the renderers."""
+        for physics in self.physics:
+            physics.close()
+
+    def _fitting(self, name: str, value: Any) -> NDArray:
+        spec = self.contract.observation[name]
+        array = np.asarray(value)
+        if array.shape != spec.shape:
+            raise BadConfig(
+                f"{type(self.tasks[0]).__name__}.get_observation gave {name!r} with shape "
+                f"{array.shape}; OBSERVATION_SPACE says {spec.shape}."
+            )
+        return array
+
+    def _fail(self, row: int, why: str, action: NDArray) -> None:
+        assert self._previous is not None
+        self._failed[row] = self._previous.obs.take(row)
+        self._remarks[row] = {
+            "env_error": f"row {self.first_row + row}: {why}; seed {self.seeds.seed[row]}, "
+            f"episode {self.seeds.episode[row]}, step {self.elapsed[row]}, "
+            f"last action {np.array2string(action, precision=4, separator=', ')}"
+        }
+
+
+class ExtendedRow:
+    """One row of a per-environment task."""
+
+    def __init__(self, group: ExtendedGroup, row: int) -> None:
+        self._group = group
+        self._row = row
+
+    @property
+    def task(self) -> Any:
+        """The row's own task object."""
+        return self._group.tasks[self._row]
+
+    @property
+    def physics(self) -> Physics:
+        """The row's simulation."""
+        return self._group.physics[self._row]
+
+    @property
+    def np_random_seed(self) -> int:
+        """The seed that this row was last reset with."""
+        return int(self._group.seeds.seed[self._row])
+
+    @property
+    def sim_state(self) -> dict[str, Any]:
+        """Copies of everything needed to redraw this moment, or to go on from it."""
+        data = self.physics.data
+        state: dict[str, Any] = {
+            name: getattr(data, name).copy()
+            for name in ("qpos", "qvel", "xpos", "xquat", "mocap_pos", "mocap_quat")
+        }
+        kind = mujoco.mjtState.mjSTATE_INTEGRATION
+        state["integration"] = np.empty(mujoco.mj_stateSize(self.physics.model, kind))
+        mujoco.mj_getState(self.physics.model, data, state["integration"], kind)
+        state["time"] = data.time
+        state["sim_metadata"] = self.task.get_sim_metadata()
+        return state
+
+    @sim_state.setter
+    def sim_state(self, state: dict[str, Any]) -> None:
+        kind = mujoco.mjtState.mjSTATE_INTEGRATION
+        mujoco.mj_setState(self.physics.model, self.physics.data, state["integration"], kind)
+        mujoco.mj_step1(self.physics.model, self.physics.data)
+
+    def render(
+        self, width: int | None = None, height: int | None = None, camera_id: str | int | None = None
+    ) -> NDArray[np.uint8]:
+        """Return a picture, (height, width, 3)."""
+        config = self._group.config
+        camera = camera_id if camera_id is not None else config.camera
+        return self.physics.render(
+            height or config.height, width or config.width, -1 if camera is None else camera
+        )
+
+    def close(self) -> None:
+        """Nothing to close: the group owns the renderer."""
+
+
+def _warnings(data: mujoco.MjData) -> int:
+    return sum(w.number for w in data.warning)

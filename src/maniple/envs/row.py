@@ -1,0 +1,155 @@
+"""A handle on one environment among many: its state, its picture, its window."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from maniple.core.errors import BadConfig, NoDisplay, unknown
+
+if TYPE_CHECKING:
+    from maniple.envs.group import TaskGroup
+    from maniple.envs.task import Task
+
+SimState = dict[str, Any]
+
+
+class Row:
+    """One row of a group, as `get_attr`, `call` and the single environment see it."""
+
+    def __init__(self, group: TaskGroup, row: int) -> None:
+        self._group = group
+        self._row = row
+        self._viewer: Any = None
+        self._viewer_data: mujoco.MjData | None = None
+
+    @property
+    def task(self) -> Task:
+        """The task, which all rows share."""
+        return self._group.task
+
+    @property
+    def sentence(self) -> str:
+        """What the robot is asked to do."""
+        return self._group.task.sentence
+
+    @property
+    def model(self) -> mujoco.MjModel:
+        """A copy of this row's model, with what was randomised."""
+        return self._group.sim.row_model(self._row)
+
+    @property
+    def np_random_seed(self) -> int:
+        """The seed that this row was last reset with."""
+        return int(self._group.seeds.seed[self._row])
+
+    @property
+    def np_random(self) -> np.random.Generator:
+        """A generator for the user's own draws; the task's come from the seed tree."""
+        return np.random.default_rng(self.np_random_seed)
+
+    @property
+    def episode(self) -> int:
+        """Episodes since this row was last seeded."""
+        return int(self._group.seeds.episode[self._row])
+
+    @property
+    def elapsed_steps(self) -> int:
+        """Control steps in this episode."""
+        return int(self._group.elapsed[self._row])
+
+    @property
+    def sim_state(self) -> SimState:
+        """Everything needed to redraw this moment elsewhere, or to go on from it bit for bit.
+
+        All arrays are copies. Assign it back in order to return to it.
+        """
+        group, row = self._group, self._row
+        bind = group.sim.bind
+        state: SimState = {
+            name: bind(name)[row].copy()
+            for name in ("qpos", "qvel", "xpos", "xquat", "mocap_pos", "mocap_quat")
+        }
+        state["time"] = float(bind("time")[row])
+        state["sim_metadata"] = group.task.metadata()
+        state["integration"] = group.sim.state(row)
+        state["randomised"] = group.randomiser.row(row) if group.randomiser else {}
+        state["counters"] = {
+            "seed": self.np_random_seed,
+            "episode": self.episode,
+            "elapsed_steps": self.elapsed_steps,
+        }
+        return state
+
+    @sim_state.setter
+    def sim_state(self, state: SimState) -> None:
+        group, row = self._group, self._row
+        wanted = group.sim.batch.nstate
+        given = np.asarray(state.get("integration", ()), np.float64)
+        if given.shape != (wanted,):
+            raise BadConfig(
+                f"This sim_state has {given.size} numbers under 'integration', but "
+                f"{type(group.task).__name__} needs {wanted}: it comes from another task."
+            )
+        if state["randomised"]:
+            if group.randomiser is None:
+                raise BadConfig("This sim_state was randomised: make the env with randomize=True.")
+            group.randomiser.set_row(row, state["randomised"])
+        group.sim.set_state(row, given)
+        counters = state["counters"]
+        group.seeds.seed[row] = counters["seed"]
+        group.seeds.episode[row] = counters["episode"]
+        group.elapsed[row] = counters["elapsed_steps"]
+
+    def render(
+        self, width: int | None = None, height: int | None = None, camera_id: str | int | None = None
+    ) -> NDArray[np.uint8] | None:
+        """Return a picture, (height, width, 3); in human mode show it in a window instead."""
+        group = self._group
+        if group.config.render_mode == "human":
+            return self.render_to_window()
+        camera = camera_id if camera_id is not None else group.config.camera
+        camera = group.task.cameras[0] if camera is None else camera
+        painter = group.renderer()
+        data = group.sim.data(self._row)
+        model = self.model if group.randomiser else group.model
+        return painter.rgb(model, data, camera_index(group.model, camera), width, height)
+
+    def render_to_window(self) -> None:
+        """Open MuJoCo's viewer at the first call; show the present state at each one."""
+        if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+            raise NoDisplay(
+                "There is no display for a window. Use render_mode='rgb_array' and render(), "
+                "or log in with 'ssh -X'."
+            )
+        group = self._group
+        if self._viewer is None:
+            import mujoco.viewer
+
+            self._viewer_data = group.sim.data(self._row)
+            self._viewer = mujoco.viewer.launch_passive(self.model, self._viewer_data)
+        group.sim.data(self._row, self._viewer_data)
+        self._viewer.sync()
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        if self._viewer is not None:
+            self._viewer.close()
+            self._viewer = None
+
+
+def camera_index(model: mujoco.MjModel, camera: str | int) -> int:
+    """Return a camera's number from its name or number."""
+    if isinstance(camera, str):
+        index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_CAMERA, camera)
+        if index < 0:
+            known = [model.camera(i).name for i in range(model.ncam)]
+            raise unknown("camera", camera, known, f"env.unwrapped.task.cameras ({known})")
+        return index
+    if not 0 <= camera < model.ncam:
+        raise BadConfig(f"There is no camera {camera}; the scene has {model.ncam}.")
+    return int(camera)

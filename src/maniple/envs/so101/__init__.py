@@ -1,0 +1,1 @@
+"""Tasks of the SO-101 desktop arm, one per file."""

@@ -1,0 +1,85 @@
+"""What a task says of itself; written once, batched over environments, run by every engine."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from maniple.core.seeds import Draws
+from maniple.sim.randomise import Randomisation
+from maniple.sim.robots.robot import Robot
+from maniple.sim.robots.so101 import SO101
+from maniple.sim.scene import new_scene
+from maniple.sim.state import State
+
+Bounds = tuple[float, float]
+
+
+class Task:
+    """A scene, a start, a sight, a reward and an end. Arrays have the env axis first.
+
+    Override what differs; the first line of the docstring is the sentence that people and
+    language-conditioned policies read.
+    """
+
+    robot: Robot = SO101
+    base: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Where the robot's base stands (metres, world)."""
+    control: str = "ee"
+    """How actions move the robot unless a config says otherwise."""
+    ee_step_m: float = 0.02
+    """How far one end-effector action of size 1 moves the tip."""
+    ee_low_m: tuple[float, float, float] = (-np.inf, -np.inf, -np.inf)
+    ee_high_m: tuple[float, float, float] = (np.inf, np.inf, np.inf)
+    """Box that end-effector targets stay in."""
+    timestep_s: float = 0.004
+    substeps: int = 10
+    """Physics steps per control step."""
+    episode_steps: int | None = 100
+    """Control steps until truncation; None: never."""
+    observation_dtype: type = np.float32
+    bounds: ClassVar[dict[str, Bounds]] = {}
+    """Bounds of observations by name; what goes beyond is clipped. Others are unbounded."""
+    scales: ClassVar[dict[str, float]] = {}
+    """Weight of each reward term; the keys are those of `terms`."""
+    has_success: bool = True
+    """Whether `success` means anything."""
+    randomisation: Randomisation = Randomisation()
+    cameras: tuple[str, ...] = ("front", "wrist", "overhead")
+    """Cameras of the scene; render() takes the first."""
+
+    @property
+    def sentence(self) -> str:
+        """What the robot is asked to do."""
+        return (self.__doc__ or type(self).__name__).strip().splitlines()[0].rstrip(".")
+
+    def spec(self) -> mujoco.MjSpec:
+        """Return the empty scene that `scene` fills; override for other physics settings."""
+        return new_scene(type(self).__name__, self.timestep_s)
+
+    def scene(self, spec: mujoco.MjSpec) -> None:
+        """Add furniture, objects and cameras; the robot stands there already."""
+        raise NotImplementedError
+
+    def place(self, rng: Draws) -> dict[str, NDArray]:
+        """Draw where things begin: name to position, pose or joint position, one row each."""
+        return {}
+
+    def observe(self, s: State) -> dict[str, NDArray]:
+        """Return what the agent sees, (rows, ...) each: a pure function of the state."""
+        raise NotImplementedError
+
+    def terms(self, s: State) -> dict[str, NDArray]:
+        """Return the parts of the dense reward, (rows,) each, before weighting."""
+        return {}
+
+    def success(self, s: State) -> NDArray[np.bool_]:
+        """Tell which rows have solved the task."""
+        return np.zeros(s.rows, np.bool_)
+
+    def metadata(self) -> dict:
+        """Return what a trajectory's `sim_state` should carry along, as `sim_metadata`."""
+        return {"task": type(self).__name__, "sentence": self.sentence}

@@ -1,0 +1,168 @@
+"""Tables of every task and robot, and the functions that make environments of them."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from maniple.core.errors import BadConfig, unknown
+
+TASKS: dict[str, str] = {
+    "LeRobot-v0": "maniple.envs.so101.lerobot:LeRobot",
+    "so101/Reach-v0": "maniple.envs.so101.reach:Reach",
+    "so101/PushCube-v0": "maniple.envs.so101.push_cube:PushCube",
+    "so101/LiftCube-v0": "maniple.envs.so101.lift_cube:LiftCube",
+    "so101/StackCubes-v0": "maniple.envs.so101.stack_cubes:StackCubes",
+}
+
+ROBOTS: dict[str, str] = {
+    "so101": "maniple.sim.robots.so101:SO101",
+}
+
+EXPERTS: dict[str, str] = {
+    "so101/Reach-v0": "maniple.envs.so101.experts:reach",
+    "so101/PushCube-v0": "maniple.envs.so101.experts:push_cube",
+    "so101/LiftCube-v0": "maniple.envs.so101.experts:lift_cube",
+    "so101/StackCubes-v0": "maniple.envs.so101.experts:stack_cubes",
+}
+
+ENGINES = ("auto", "native", "serial")
+
+
+def find(task: str) -> type:
+    """Return a task's class by its id."""
+    return _load(TASKS, "task", task, "'maniple list'")
+
+
+def find_robot(robot: str) -> Any:
+    """Return a robot by its name."""
+    return _load(ROBOTS, "robot", robot, "'maniple list --robots'")
+
+
+def expert(task: str, num_envs: int) -> Any:
+    """Return the scripted expert of a task, for a batch of environments."""
+    if task not in EXPERTS:
+        find(task)
+        raise BadConfig(f"{task} has no scripted expert. Tasks with one: {', '.join(EXPERTS)}.")
+    return _load(EXPERTS, "expert", task, "'maniple list'")(num_envs)
+
+
+def register(id: str, task: type) -> None:
+    """Make a task of your own known to gymnasium.make, gymnasium.make_vec and maniple.
+
+    Args:
+        id: A Gymnasium id, as in 'mine/Wave-v0'.
+        task: A batched `Task`, or a per-env `ExtendedTask` class.
+    """
+    TASKS[id] = f"{task.__module__}:{task.__qualname__}"
+    _own[id] = task
+    _register_gymnasium(id)
+
+
+def make(id: str, **options: Any) -> Any:
+    """Make a single environment, as `gymnasium.make` does without its wrappers."""
+    from maniple.envs.env import ManipleEnv
+
+    return ManipleEnv(recipe(id, options))
+
+
+def make_vec(
+    id: str,
+    num_envs: int = 1,
+    *,
+    engine: str = "auto",
+    workers: int | None = None,
+    threads: int | None = None,
+    autoreset_mode: Any = "NextStep",
+    copy_obs: bool = True,
+    **options: Any,
+) -> Any:
+    """Make many environments that are stepped as one.
+
+    Args:
+        id: A task, as 'maniple list' shows them.
+        num_envs: How many; under torchrun, per rank.
+        engine: native (this process, MuJoCo's threads), serial (one row after the other, for a
+            debugger), or auto.
+        workers: Worker processes of the process engine.
+        threads: Threads of the native engine; None: this rank's share of the cores.
+        autoreset_mode: Gymnasium's NextStep, SameStep or Disabled.
+        copy_obs: Return copies; False gives read-only views that stay valid for one more step.
+        options: Settings of the environment, see `EnvConfig`.
+    """
+    from gymnasium.vector import AutoresetMode
+
+    from maniple.core.rank import Rank
+    from maniple.engine.local import LocalEngine
+    from maniple.engine.vector import VectorEnv
+
+    if not isinstance(num_envs, int) or isinstance(num_envs, bool) or num_envs < 1:
+        raise BadConfig(f"num_envs is {num_envs!r}; it must be a whole number, 1 or larger.")
+    if engine not in ENGINES:
+        raise unknown("engine", engine, ENGINES, f"one of {ENGINES}")
+    if threads is not None and threads < 1:
+        raise BadConfig(f"threads is {threads}; it must be 1 or larger.")
+    if workers is not None:
+        raise BadConfig("workers belongs to the process engine; leave it out.")
+    mode = _autoreset(AutoresetMode, autoreset_mode)
+    name = "native" if engine == "auto" else engine
+    made = LocalEngine(
+        recipe(id, options),
+        num_envs,
+        threads or (1 if name == "serial" else Rank.here().num_cpus()),
+        mode,
+        one_by_one=name == "serial",
+    )
+    return VectorEnv(made, name, mode, copy_obs)
+
+
+def recipe(id: str, options: dict[str, Any]) -> Any:
+    """Return the picklable description of an environment."""
+    from maniple.envs.config import EnvConfig
+    from maniple.envs.extended import ExtendedRecipe, is_extended
+    from maniple.envs.group import TaskRecipe
+
+    task = find(id)
+    kind = ExtendedRecipe if is_extended(task) else TaskRecipe
+    return kind(task, EnvConfig.of(options))
+
+
+def register_all() -> None:
+    """Tell Gymnasium of every task in the table."""
+    for id in TASKS:
+        _register_gymnasium(id)
+
+
+
+
+_own: dict[str, type] = {}
+
+
+def _register_gymnasium(id: str) -> None:
+    from functools import partial
+
+    import gymnasium
+
+    gymnasium.register(
+        id, entry_point=partial(make, id), vector_entry_point=partial(make_vec, id)
+    )
+
+
+def _autoreset(modes: Any, given: Any) -> Any:
+    if isinstance(given, modes):
+        return given
+    for mode in modes:
+        if str(given).replace("_", "").lower() == mode.value.lower():
+            return mode
+    raise BadConfig(
+        f"autoreset_mode is {given!r}; it may be one of: {[mode.value for mode in modes]}."
+    )
+
+
+def _load(table: dict[str, str], kind: str, name: str, listing: str) -> Any:
+    if name in _own and table is TASKS:
+        return _own[name]
+    if name not in table:
+        raise unknown(kind, name, table, listing)
+    module, _, attribute = table[name].partition(":")
+    return getattr(importlib.import_module(module), attribute)

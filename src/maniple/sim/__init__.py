@@ -1,0 +1,1 @@
+"""MuJoCo scenes, robots, control and cameras, batched over environments."""

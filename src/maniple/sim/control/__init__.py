@@ -1,0 +1,1 @@
+"""Ways in which an action becomes servo commands."""

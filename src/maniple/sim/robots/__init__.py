@@ -1,0 +1,1 @@
+"""Our own robot models, made of primitives from published kinematics."""
