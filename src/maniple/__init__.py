@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from maniple.core.late import after_import
+from maniple.version import __version__ as __version__
 
-__version__ = "0.1.0"
+
 
 _PUBLIC = {
     "make": "maniple.registry",

@@ -46,13 +46,14 @@ def mat_quat(mat: NDArray) -> NDArray:
     return np.array([w, x, y, z])
 
 
-def look_quat(pos: Sequence[float], at: Sequence[float]) -> NDArray:
-    """Quaternion of a camera at `pos` that looks at `at`, the world's z upwards."""
+def look_quat(
+    pos: Sequence[float], at: Sequence[float], up: Sequence[float] = (0.0, 0.0, 1.0)
+) -> NDArray:
+    """Quaternion of a camera at `pos` that looks at `at`, with `up` upwards in the picture."""
     back = np.asarray(pos, np.float64) - np.asarray(at, np.float64)
     back /= np.linalg.norm(back)
-    # Looking straight down there is no "up" in the picture: take the world's x.
-    up = np.array([0.0, 0.0, 1.0]) if abs(back[2]) < 0.999 else np.array([1.0, 0.0, 0.0])
-    right = np.cross(up, back)
+    # Looking along "up" there is none in the picture: take x.
+    right = np.cross(up if abs(np.dot(up, back)) < 0.999 else (1.0, 0.0, 0.0), back)
     right /= np.linalg.norm(right)
     return mat_quat(np.stack([right, np.cross(back, right), back], -1))
 

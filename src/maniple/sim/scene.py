@@ -9,6 +9,7 @@ import mujoco
 
 from maniple.core.errors import BadModel
 from maniple.sim.robots.chain import BOX, SPHERE, WORLD_BIT, Vec3
+from maniple.sim.rotation import look_quat
 
 Rgba = tuple[float, float, float, float]
 
@@ -154,12 +155,11 @@ def add_camera(
     look_at: Sequence[float],
     fovy_deg: float = 45.0,
     body: str | None = None,
+    up: Sequence[float] = (0.0, 0.0, 1.0),
 ) -> None:
-    """Add a camera that looks at a point; both in the frame of `body` (None: the world)."""
-    from maniple.sim.rotation import look_quat
-
+    """Add a camera that looks at a point; all in the frame of `body` (None: the world)."""
     parent = spec.worldbody if body is None else spec.body(body)
-    parent.add_camera(name=name, pos=pos, quat=look_quat(pos, look_at), fovy=fovy_deg)
+    parent.add_camera(name=name, pos=pos, quat=look_quat(pos, look_at, up), fovy=fovy_deg)
 
 
 def compile_model(spec: mujoco.MjSpec) -> mujoco.MjModel:

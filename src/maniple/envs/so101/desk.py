@@ -39,7 +39,8 @@ class DeskTask(Task):
         add_desk(spec)
         add_camera(spec, "front", (0.60, -0.26, 0.36), (0.16, 0.0, 0.09), 42.0)
         # As mounted on the real arm: beside the gripper, towards the fingertips.
-        add_camera(spec, "wrist", (0.0, 0.060, 0.016), (0.098, 0.0, 0.0), 55.0, body="gripper")
+        eye, tip = (0.012, 0.066, 0.012), (0.100, 0.0, 0.010)
+        add_camera(spec, "wrist", eye, tip, 62.0, body="gripper", up=(1.0, 0.0, 0.0))
         add_camera(spec, "overhead", (0.20, 0.0, 0.72), (0.20, 0.0, 0.0), 45.0)
 
     def observe(self, s: State) -> dict[str, NDArray]:

@@ -47,7 +47,9 @@ class EndEffector:
         tip, _ = self._kinematics.forward(q)
         goal = np.clip(tip + actions[:, :3].astype(np.float64) * self._step, *self._box)
         out = ctrl.copy()
-        out[:, self._arm] = self._kinematics.solve(q, goal, self._down, turn_weight=0.08)
+        out[:, self._arm] = self._kinematics.solve(
+            q, goal, self._down, turn_weight=0.05, iterations=1, position_first=1
+        )
         shut, wide = self._grip
         out[:, self._gripper] = shut + (actions[:, 3] + 1.0) * (0.5 * (wide - shut))
         return np.clip(out, self._low, self._high)

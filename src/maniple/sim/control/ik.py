@@ -21,6 +21,7 @@ class Kinematics:
 
     def __init__(self, robot: Robot, base: tuple[float, float, float], rows: int, threads: int):
         spec = mujoco.MjSpec()
+        spec.compiler.degree = False
         robot.add(spec, base)
         model = compile_model(spec)
         self._batch = Batch(model, rows, nthread=max(1, min(threads, rows // 32)))
@@ -52,6 +53,7 @@ class Kinematics:
         iterations: int = 2,
         damping: float = 0.02,
         largest_step: float = 0.35,
+        position_first: int = 0,
     ) -> NDArray:
         """Move joint positions towards a tip pose, within the joints' limits.
 
@@ -59,19 +61,26 @@ class Kinematics:
             q: Where to start, (rows, joints), rad.
             goal_pos: Wanted tip position, (rows, 3), metres.
             goal_mat: Wanted tip orientation, (3, 3) or (rows, 3, 3).
-            turn_weight: Metres of error that one radian counts for; an arm with fewer than six
-                joints gives up orientation first where this is small.
+            turn_weight: Metres of error that one radian counts for.
             iterations: Newton steps.
             damping: Larger is calmer near singular poses, smaller is more exact.
             largest_step: Most that a joint may move in one iteration (rad).
+            position_first: Correct the position alone at the end, where an arm of fewer than six
+                joints, or one at its limits, cannot have both.
         """
-        weight = np.array([1.0, 1.0, 1.0, turn_weight, turn_weight, turn_weight])
+        weights = [turn_weight] * iterations + [0.0] * position_first
         ridge = damping**2 * np.eye(q.shape[1])
-        for _ in range(iterations):
+        free = np.ones_like(q)
+        for weight in weights:
             tip, turn = self.forward(q)
-            error = np.concatenate([goal_pos - tip, turn_between(turn, goal_mat)], axis=1) * weight
-            jac = self.jacobian(tip) * weight[:, None]
+            error = np.concatenate([goal_pos - tip, weight * turn_between(turn, goal_mat)], axis=1)
+            jac = self.jacobian(tip)
+            jac[:, 3:] *= weight
+            jac *= free[:, None, :]
             turned = np.ascontiguousarray(np.swapaxes(jac, 1, 2))
             step = np.linalg.solve(turned @ jac + ridge, turned @ error[:, :, None])[:, :, 0]
-            q = np.clip(q + np.clip(step, -largest_step, largest_step), self.low, self.high)
+            wanted = q + np.clip(step, -largest_step, largest_step)
+            q = np.clip(wanted, self.low, self.high)
+            # A joint that ran into its limit cannot help in the next iteration.
+            free = (wanted == q).astype(q.dtype)
         return q

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import mujoco
 import numpy as np
 
+from maniple.sim.rotation import euler_mat, mat_quat
+
 Vec3 = tuple[float, float, float]
 
 BOX = mujoco.mjtGeom.mjGEOM_BOX
@@ -116,7 +118,7 @@ def _add_shape(body: mujoco.MjsBody, link: Link, shape: Shape, rgba: Sequence[fl
         geom.fromto = np.concatenate([np.array(end) - link.anchor for end in shape.ends])
     elif shape.pos is not None:
         geom.pos = np.array(shape.pos) - link.anchor
-        geom.alt.euler = np.array(shape.euler)
+        geom.quat = mat_quat(euler_mat(shape.euler))
     geom.friction = [shape.friction, 0.01, 0.001]
     geom.contype, geom.conaffinity = _collision_bits(link, shape)
 

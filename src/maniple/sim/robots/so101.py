@@ -132,7 +132,7 @@ SO101 = Robot(
     gripper_closed=-0.17453,
     gripper_open=1.0,
     tip="tip",
-    home=(0.0, -0.60, 0.62, 1.5508, 0.0, 0.4),
+    home=(0.0, -0.35, 0.10, 1.658, 0.0, 0.4),
     down_rpy=(0.0, HALF_PI, 0.0),
 )
 

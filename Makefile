@@ -1,0 +1,40 @@
+# Both 'make demo' and 'make test' begin with 'make setup'; nothing else has to be done by hand.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: setup demo test test-all lint bench clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt scripts/setup_system.sh
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is needed. Type: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
+	@bash scripts/setup_system.sh
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) \
+	  || { echo "The venv module is missing. Type: apt-get install python3-venv"; exit 1; }
+	@echo "Installing the pinned packages into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,plot]'
+	@touch $(STAMP)
+
+demo: setup
+	@$(BIN)/maniple demo --out demo
+
+lint: setup
+	$(BIN)/ruff check src tests bench examples
+	$(BIN)/ruff format --check src tests bench examples
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/python -m pytest -m "not slow"
+
+test-all: lint
+	$(BIN)/python -m pytest
+
+bench: setup
+	$(BIN)/python bench/peers.py
+
+clean:
+	rm -rf $(VENV) build dist demo src/*.egg-info
