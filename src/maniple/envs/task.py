@@ -30,7 +30,7 @@ class Task:
     """Where the robot's base stands (metres, world)."""
     control: str = "ee"
     """How actions move the robot unless a config says otherwise."""
-    ee_step_m: float = 0.02
+    ee_step_m: float = 0.012
     """How far one end-effector action of size 1 moves the tip."""
     ee_low_m: tuple[float, float, float] = (-np.inf, -np.inf, -np.inf)
     ee_high_m: tuple[float, float, float] = (np.inf, np.inf, np.inf)

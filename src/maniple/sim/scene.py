@@ -35,8 +35,10 @@ def new_scene(
     spec.option.integrator = integrator
     spec.option.cone = cone
     spec.option.impratio = impratio
-    spec.visual.headlight.ambient = [0.45, 0.45, 0.45]
-    spec.visual.headlight.diffuse = [0.30, 0.30, 0.30]
+    # What shadows and clipping planes are measured with; a lone plane would stretch it.
+    spec.stat.extent = 1.0
+    spec.visual.headlight.ambient = [0.40, 0.40, 0.40]
+    spec.visual.headlight.diffuse = [0.22, 0.22, 0.22]
     spec.visual.headlight.specular = [0.05, 0.05, 0.05]
     spec.visual.map.znear = 0.005
     spec.visual.map.zfar = 30.0

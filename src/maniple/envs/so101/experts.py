@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from maniple.envs.expert import Obs, Waypoint, WaypointExpert
 from maniple.envs.so101.desk import CUBE_HALF_M, DeskTask
 
-OPEN, SHUT = 0.2, -1.0
+OPEN, AJAR, SHUT = 0.2, -0.5, -1.0
 # The jaw that does not move stands a little closer than the tip: leave it room beside the cube.
 BESIDE = np.array([-0.002, 0.0, 0.0])
 
@@ -26,11 +26,11 @@ def lift_cube(num_envs: int) -> WaypointExpert:
 def push_cube(num_envs: int) -> WaypointExpert:
     """Get behind the cube as seen from the disc, then push."""
     waypoints = [
-        Waypoint(lambda o: _behind(o, 0.045, 0.070), SHUT, 0.012),
-        Waypoint(lambda o: _behind(o, 0.040, 0.018), SHUT, 0.008),
-        Waypoint(lambda o: _behind(o, -0.012, 0.018), SHUT, 0.0),
+        Waypoint(lambda o: _behind(o, 0.050, 0.070), AJAR, 0.012),
+        Waypoint(lambda o: _behind(o, 0.045, 0.013), AJAR, 0.008),
+        Waypoint(lambda o: _onward(o, 0.020, 0.014), AJAR, 0.0),
     ]
-    return _expert(waypoints, num_envs, gain=0.35)
+    return _expert(waypoints, num_envs)
 
 
 def stack_cubes(num_envs: int) -> WaypointExpert:
@@ -46,7 +46,7 @@ def stack_cubes(num_envs: int) -> WaypointExpert:
     return _expert(waypoints, num_envs)
 
 
-def _expert(waypoints: list[Waypoint], num_envs: int, gain: float = 0.6) -> WaypointExpert:
+def _expert(waypoints: list[Waypoint], num_envs: int, gain: float = 0.35) -> WaypointExpert:
     return WaypointExpert(waypoints, num_envs, DeskTask.ee_step_m, gain)
 
 
@@ -54,7 +54,7 @@ def _grasp(cube: str) -> list[Waypoint]:
     return [
         Waypoint(lambda o: o[cube][:, :3] + BESIDE + [0, 0, 0.05], OPEN, 0.010),
         Waypoint(lambda o: o[cube][:, :3] + BESIDE, OPEN, 0.004, 2),
-        Waypoint(lambda o: o["tip_pos"], SHUT, 1.0, 8),
+        Waypoint(lambda o: o["tip_pos"], SHUT, 1.0, 13),
     ]
 
 
@@ -69,10 +69,20 @@ def _straight_up(height_m: float):
 
 def _behind(obs: Obs, distance_m: float, height_m: float) -> NDArray:
     """A point on the line from the disc through the cube, beyond the cube."""
-    cube = obs["cube_pose"][:, :3]
-    away = cube[:, :2] - obs["goal_pos"][:, :2]
-    away = away / np.maximum(np.sqrt((away**2).sum(1, keepdims=True)), 1e-6)
-    return np.column_stack([cube[:, :2] + away * distance_m, np.full(len(cube), height_m)])
+    at = obs["cube_pose"][:, :2] - _way(obs) * distance_m
+    return np.column_stack([at, np.full(len(at), height_m)])
+
+
+def _onward(obs: Obs, distance_m: float, height_m: float) -> NDArray:
+    """A point that moves the tip, and the cube that clings to it, towards the disc."""
+    at = obs["tip_pos"][:, :2] + _way(obs) * distance_m
+    return np.column_stack([at, np.full(len(at), height_m)])
+
+
+def _way(obs: Obs) -> NDArray:
+    """Direction from the cube to the disc, (rows, 2)."""
+    way = obs["goal_pos"][:, :2] - obs["cube_pose"][:, :2]
+    return way / np.maximum(np.sqrt((way**2).sum(1, keepdims=True)), 1e-6)
 
 
 def _carry(obs: Obs, above_m: float) -> NDArray:

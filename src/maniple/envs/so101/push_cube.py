@@ -15,8 +15,9 @@ from maniple.sim.scene import GREEN, add_disc
 from maniple.sim.state import State, norm
 
 CLOSE_M = 0.025
-CUBE_LOW, CUBE_HIGH = np.array([0.17, -0.08]), np.array([0.20, 0.08])
-GOAL_LOW, GOAL_HIGH = np.array([0.26, -0.08]), np.array([0.29, 0.08])
+CUBE_LOW, CUBE_HIGH = np.array([0.17, -0.07]), np.array([0.20, 0.07])
+# From the cube to the disc: away from the arm, slightly to either side.
+WAY_LOW, WAY_HIGH = np.array([0.07, -0.03]), np.array([0.10, 0.03])
 
 
 class PushCube(DeskTask):
@@ -37,9 +38,10 @@ class PushCube(DeskTask):
 
     def place(self, rng: Draws) -> dict[str, NDArray]:
         """Put the cube close to the arm and the disc further away."""
-        goal = rng.uniform(GOAL_LOW, GOAL_HIGH)
+        cube = rng.uniform(CUBE_LOW, CUBE_HIGH)
+        goal = cube + rng.uniform(WAY_LOW, WAY_HIGH)
         return {
-            "cube": lying(rng, rng.uniform(CUBE_LOW, CUBE_HIGH)),
+            "cube": lying(rng, cube),
             "goal": np.column_stack([goal, np.full(len(rng), 0.001)]),
         }
 

@@ -48,7 +48,7 @@ class EndEffector:
         goal = np.clip(tip + actions[:, :3].astype(np.float64) * self._step, *self._box)
         out = ctrl.copy()
         out[:, self._arm] = self._kinematics.solve(
-            q, goal, self._down, turn_weight=0.05, iterations=1, position_first=1
+            q, goal, self._down, turn_weight=0.03, iterations=1, largest_step=0.1, position_first=1
         )
         shut, wide = self._grip
         out[:, self._gripper] = shut + (actions[:, 3] + 1.0) * (0.5 * (wide - shut))
