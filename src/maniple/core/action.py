@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maniple.core.errors import BadAction
+from maniple.core.flags import all_true, all_within
 from maniple.core.group import Contract
 
 
@@ -14,9 +15,13 @@ class ActionCheck:
 
     def __init__(self, contract: Contract) -> None:
         self._spec = contract.action["action"]
+        self._shape = self._spec.shape
         self._clips = contract.clip_actions
         low, high = self._spec.bounds()
         self._low, self._high = low.copy(), high.copy()
+        # Most bounds are -1 and 1: one comparison instead of two.
+        top = float(high.flat[0]) if high.size else 0.0
+        self._radius = top if (high == top).all() and (low == -top).all() else None
 
     def __call__(self, actions: ArrayLike, lead: tuple[int, ...]) -> NDArray:
         """Return the actions as an array that is safe to apply.
@@ -29,17 +34,19 @@ class ActionCheck:
             BadAction: Wrong shape or type, not a number, or out of range (unless it is clipped).
         """
         array = np.asarray(actions)
-        if array.shape != lead + self._spec.shape:
+        if array.shape != lead + self._shape:
             raise BadAction(
-                f"The actions have shape {array.shape}; they must have {lead + self._spec.shape}."
+                f"The actions have shape {array.shape}; they must have {lead + self._shape}."
             )
         if array.dtype.kind not in "fiu":
             raise BadAction(
                 f"The actions have dtype {array.dtype}; they must be {self._spec.dtype}."
             )
-        # NaN fails both comparisons, so that one test finds it too.
+        if self._radius is not None and all_within(array, self._radius):
+            return array
+        # NaN fails every comparison, so that one test finds it too.
         inside = (array >= self._low) & (array <= self._high)
-        if inside.all():
+        if all_true(inside):
             return array
         if self._clips and np.isfinite(array).all():
             return np.clip(array, self._low, self._high)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,7 @@ class Block:
                 self._columns[name] = (spec.dtype, start, start + spec.size)
         for dtype, width in widths.items():
             self.packed[dtype] = allocate((rows, width), dtype)
+        self._plan = [self._place(name) for name in layout]
         self.arrays = self._views(self.packed, self.large)
 
     def __getitem__(self, name: str) -> NDArray:
@@ -74,7 +76,7 @@ class Block:
     def rows_of(self, rows: slice) -> Block:
         """Return a block over some of the rows, sharing memory."""
         part = object.__new__(Block)
-        part.layout, part._columns = self.layout, self._columns
+        part.layout, part._columns, part._plan = self.layout, self._columns, self._plan
         part.packed = {dtype: array[rows] for dtype, array in self.packed.items()}
         part.large = {name: array[rows] for name, array in self.large.items()}
         part.rows = len(range(*rows.indices(self.rows)))
@@ -94,19 +96,24 @@ class Block:
                 out[dtype] = (low, high)
         return out
 
+    def _place(self, name: str) -> tuple[str, Any, Any, tuple[int, ...] | None]:
+        """Where an array is: its packed type, its columns, and its shape if that is not flat."""
+        if name in self.large:
+            return name, None, None, None
+        dtype, start, stop = self._columns[name]
+        shape = self.layout[name].shape
+        if shape == ():
+            return name, dtype, start, None
+        return name, dtype, slice(start, stop), None if len(shape) == 1 else shape
+
     def _views(self, packed: dict, large: dict) -> dict[str, NDArray]:
         views = {}
-        for name, spec in self.layout.items():
-            if name in large:
+        for name, dtype, at, shape in self._plan:
+            if dtype is None:
                 views[name] = large[name]
-                continue
-            dtype, start, stop = self._columns[name]
-            columns = packed[dtype][:, start:stop]
-            if len(spec.shape) == 1:
-                views[name] = columns
-            elif spec.shape == ():
-                views[name] = packed[dtype][:, start]
+            elif shape is None:
+                views[name] = packed[dtype][:, at]
             else:
                 # Splitting the last axis of a strided array is always possible as a view.
-                views[name] = columns.reshape(-1, *spec.shape, copy=False)
+                views[name] = packed[dtype][:, at].reshape(-1, *shape, copy=False)
         return views

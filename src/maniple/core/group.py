@@ -46,10 +46,11 @@ class Group(Protocol):
     def step(self, actions: NDArray, active: NDArray[np.bool_] | None) -> None:
         """Step the active rows (None: all)."""
 
-    def report(self) -> None:
+    def report(self, final: bool = True) -> None:
         """Write observations, extras, rewards and flags of all rows.
 
         Reward and flags mean something only in rows that were stepped since the last report.
+        Between the steps of a chunk `final` is False: pictures may be left out.
         """
 
     def infos(self) -> dict[int, dict[str, Any]]:

@@ -26,8 +26,14 @@ class StepArrays:
         self.obs = Block(observation, rows, allocate)
         self.extras = Block(extras, rows, allocate)
         self.reward: NDArray[np.float64] = allocate((rows,), np.dtype(np.float64))
-        self.terminated: NDArray[np.bool_] = allocate((rows,), np.dtype(np.bool_))
-        self.truncated: NDArray[np.bool_] = allocate((rows,), np.dtype(np.bool_))
+        self.ends: NDArray[np.bool_] = allocate((2, rows), np.dtype(np.bool_))
+        self._name_parts()
+
+    def _name_parts(self) -> None:
+        self.terminated, self.truncated = self.ends
+        self.floats = [self.reward]
+        """Every small array of real numbers: what is looked through for NaN."""
+        self.floats += [a for a in self.obs.packed.values() if a.dtype.kind == "f"]
 
     def rows_of(self, rows: slice) -> StepArrays:
         """Return the same arrays restricted to some rows, sharing memory."""
@@ -35,8 +41,8 @@ class StepArrays:
         part.obs, part.extras = self.obs.rows_of(rows), self.extras.rows_of(rows)
         part.rows = part.obs.rows
         part.reward = self.reward[rows]
-        part.terminated = self.terminated[rows]
-        part.truncated = self.truncated[rows]
+        part.ends = self.ends[:, rows]
+        part._name_parts()
         return part
 
     def copy_from(self, other: StepArrays) -> None:
@@ -44,8 +50,7 @@ class StepArrays:
         self.obs.copy_from(other.obs)
         self.extras.copy_from(other.extras)
         self.reward[:] = other.reward
-        self.terminated[:] = other.terminated
-        self.truncated[:] = other.truncated
+        self.ends[:] = other.ends
 
 
 def scalar(dtype: type = np.float64) -> ArraySpec:

@@ -10,6 +10,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from maniple.core.errors import ResetNeeded
+from maniple.core.flags import any_true
 from maniple.core.group import Group
 from maniple.core.info import row_info
 from maniple.core.step import StepArrays
@@ -34,6 +35,7 @@ class Cohort:
         self.first_row = first_row
         self.finals: list[Final] = []
         self.num_steps = np.zeros(self.rows, np.int64)
+        """Steps that each row took in the last chunk."""
         self._turns = turns
         self._mode = mode
         self._ended = np.zeros(self.rows, np.bool_)
@@ -56,7 +58,6 @@ class Cohort:
         self.group.report()
         arrays.reward[:] = 0.0
         arrays.terminated[:] = arrays.truncated[:] = False
-        self.num_steps[:] = 0
 
     def step(self, turn: int, actions: NDArray) -> None:
         """Take one action in every row."""
@@ -64,7 +65,6 @@ class Cohort:
         if not self._has_ended:
             self.group.step(actions, None)
             self.group.report()
-            self.num_steps[:] = 1
         else:
             self._step_and_restart(arrays, actions)
         self._finish(arrays)
@@ -84,14 +84,13 @@ class Cohort:
             if not running.any():
                 break
             self.group.step(actions[:, k], None if running.all() else running)
-            self.group.report()
+            self.group.report(final=False)
             total += np.where(running, arrays.reward, 0.0)
             terminated |= running & arrays.terminated
             truncated |= running & arrays.truncated
             self.num_steps += running
             running &= ~(terminated | truncated)
-        if not self.num_steps.any():
-            self.group.report()
+        self.group.report()
         arrays.reward[:] = total
         arrays.terminated[:], arrays.truncated[:] = terminated, truncated
         self._finish(arrays)
@@ -124,13 +123,13 @@ class Cohort:
         waited = ~running
         arrays.reward[waited] = 0.0
         arrays.terminated[waited] = arrays.truncated[waited] = False
-        self.num_steps[:] = running
 
     def _finish(self, arrays: StepArrays) -> None:
-        ended = self._ended
-        np.logical_or(arrays.terminated, arrays.truncated, out=ended)
-        self._has_ended = bool(ended.any())
-        if self._has_ended and self._mode is AutoresetMode.SAME_STEP:
+        has_ended = any_true(arrays.ends)
+        if has_ended or self._has_ended:
+            np.logical_or(arrays.terminated, arrays.truncated, out=self._ended)
+        self._has_ended = has_ended
+        if has_ended and self._mode is AutoresetMode.SAME_STEP:
             self._restart_at_once(arrays)
 
     def _restart_at_once(self, arrays: StepArrays) -> None:

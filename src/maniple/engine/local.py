@@ -71,8 +71,11 @@ class LocalEngine:
         """Take one action in every row."""
         self.turn ^= 1
         start = perf_counter()
-        for cohort, part in zip(self._cohorts, self._slices, strict=True):
-            cohort.step(self.turn, actions[part])
+        if len(self._cohorts) == 1:
+            self._cohorts[0].step(self.turn, actions)
+        else:
+            for cohort, part in zip(self._cohorts, self._slices, strict=True):
+                cohort.step(self.turn, actions[part])
         self.exec_times.add(perf_counter() - start)
 
     def chunk(self, actions: NDArray) -> None:

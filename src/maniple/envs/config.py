@@ -8,6 +8,8 @@ from maniple.core.errors import BadConfig, closest
 
 CONTROLS = ("raw", "joint", "delta_joint", "ee")
 REWARDS = ("dense", "sparse")
+QUALITIES = ("lean", "fine")
+IMAGE_KINDS = ("rgb", "depth", "segmentation")
 RENDER_MODES = (None, "rgb_array", "human")
 
 
@@ -36,6 +38,21 @@ class EnvConfig:
     clip_actions: bool = False
     """Clip actions that are out of range instead of refusing them."""
 
+    cameras: tuple[str, ...] = ()
+    """Cameras whose pictures are part of the observation."""
+
+    image_size: tuple[int, int] = (128, 128)
+    """Height and width of those pictures, pixels."""
+
+    image_kinds: tuple[str, ...] = ("rgb",)
+    """What those pictures show: rgb, depth (metres), segmentation (geom numbers, -1: nothing)."""
+
+    quality: str = "lean"
+    """lean (no shadows, coarse round shapes, fast) or fine."""
+
+    render_every: int = 1
+    """Draw them at every k-th step of an episode; between, the last ones repeat."""
+
     render_mode: str | None = None
     """None, rgb_array, or human (a window)."""
 
@@ -53,7 +70,17 @@ class EnvConfig:
             _one_of("control", self.control, CONTROLS)
         _one_of("reward", self.reward, REWARDS)
         _one_of("render_mode", self.render_mode, RENDER_MODES)
-        for name in ("action_repeat", "width", "height"):
+        _one_of("quality", self.quality, QUALITIES)
+        for name in ("cameras", "image_size", "image_kinds"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
+        for kind in self.image_kinds:
+            _one_of("image_kinds", kind, IMAGE_KINDS)
+        if len(self.image_size) != 2:
+            raise BadConfig(f"image_size is {self.image_size}; it must be (height, width).")
+        for side in self.image_size:
+            _at_least_one("image_size", side)
+        for name in ("action_repeat", "width", "height", "render_every"):
             _at_least_one(name, getattr(self, name))
         if self.max_episode_steps is not None:
             _at_least_one("max_episode_steps", self.max_episode_steps)

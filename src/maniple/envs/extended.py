@@ -19,7 +19,7 @@ from maniple.core.space import flatten, layout_of
 from maniple.core.spec import Layout
 from maniple.core.step import StepArrays
 from maniple.envs.config import EnvConfig
-from maniple.envs.row import camera_index
+from maniple.sim.camera import Painter, camera_index, painter, picture
 from maniple.sim.scene import load_model
 
 
@@ -57,7 +57,7 @@ class Physics:
     def __init__(self, model: mujoco.MjModel) -> None:
         self.model = model
         self.data = mujoco.MjData(model)
-        self._painter: Any = None
+        self._painter: Painter | None = None
 
     @property
     def named(self) -> Physics:
@@ -84,12 +84,10 @@ class Physics:
         self, height: int = 240, width: int = 320, camera_id: str | int = -1
     ) -> NDArray[np.uint8]:
         """Return a picture, (height, width, 3)."""
-        from maniple.sim.camera import painter
-
         if self._painter is None:
             self._painter = painter(self.model, width, height, quality="fine")
         camera = camera_id if camera_id == -1 else camera_index(self.model, camera_id)
-        return self._painter.rgb(self.model, self.data, camera, width, height)
+        return picture(self._painter, self.model, self.data, int(camera), width, height)
 
     def close(self) -> None:
         """Let go of the renderer."""
@@ -190,7 +188,7 @@ class ExtendedGroup:
                 self._fail(row, "MuJoCo found NaN, infinite or huge numbers", actions[row])
             self.elapsed[row] += 1
 
-    def report(self) -> None:
+    def report(self, final: bool = True) -> None:
         """Ask every task for its observation, reward and end."""
         out = self._out
         assert out is not None, "bind() comes before report()"

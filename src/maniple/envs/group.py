@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Any
 
 import mujoco
@@ -12,14 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig, closest
+from maniple.core.flags import all_finite
 from maniple.core.group import Contract
 from maniple.core.seeds import SeedTree
 from maniple.core.space import box, dict_space
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.step import StepArrays, scalar
 from maniple.envs.config import EnvConfig
+from maniple.envs.row import Row
+from maniple.envs.sight import Sight
 from maniple.envs.task import Task
 from maniple.sim.batch import Sim
+from maniple.sim.camera import Painter, camera_index, painter, picture
 from maniple.sim.control.control import Control
 from maniple.sim.control.endeffector import EndEffector
 from maniple.sim.control.joint import DeltaJoint, Joint, RawJoint
@@ -66,7 +69,8 @@ class TaskGroup:
         self.sim = Sim(self.model, num_envs, threads, task.substeps * config.action_repeat)
         self.state = State(self.sim)
         self.seeds = SeedTree(num_envs, rank)
-        self.elapsed = np.zeros(num_envs, np.int64)
+        self._clock = 0
+        self._began = np.zeros(num_envs, np.int64)
         self.control = _control(task, config, self.model, num_envs, threads)
         self.randomiser = Randomiser(self.sim, task.randomisation) if config.randomize else None
         self._limit = config.max_episode_steps or task.episode_steps
@@ -75,17 +79,20 @@ class TaskGroup:
         self._held: dict[int, dict[str, NDArray]] = {}
         self._remarks: dict[int, dict[str, Any]] = {}
         self._actions: NDArray | None = None
-        self._renderer: Any = None
+        self._sight = Sight(self.sim, config) if config.cameras else None
+        self._painter: Painter | None = None
         self.sim.settle(np.arange(num_envs))
         self.contract = self._describe()
         self._out = self._previous = StepArrays(
             self.contract.observation, self.contract.extras, num_envs
         )
-        self._bounds = list(self._out.obs.bounds().items())
+        self._targets = self._target_arrays(self._out)
+        self._bounds = [(d, low, high) for d, (low, high) in self._out.obs.bounds().items()]
 
     def bind(self, arrays: StepArrays) -> None:
         """Write into these arrays from now on."""
         self._previous, self._out = self._out, arrays
+        self._targets = self._target_arrays(arrays)
 
     def reset(
         self, rows: NDArray[np.intp], seeds: Sequence[int | None], options: dict | None = None
@@ -100,7 +107,8 @@ class TaskGroup:
             self.randomiser.draw(rows, rng)
         self.state.put(rows, self.task.place(rng))
         self.sim.settle(rows)
-        self.elapsed[rows] = 0
+        self.set_elapsed(rows, 0)
+        self._moved(rows)
         for row in rows if self._held else ():
             self._held.pop(int(row), None)
 
@@ -109,77 +117,119 @@ class TaskGroup:
         ctrl = self.state.ctrl
         if active is None:
             ctrl[:] = self.control.command(actions, ctrl)
-            self.elapsed += 1
         else:
             ctrl[active] = self.control.command(actions, ctrl)[active]
-            self.elapsed += active
+            self._began += ~active
+        self._clock += 1
         self._actions = actions
         self.sim.step(active)
         faults = self.sim.faults()
         if faults:
             self._fail(faults)
+        self._moved(slice(None) if active is None else active)
 
-    def report(self) -> None:
-        """Write what every row looks like, taking rows with NaN in them out of service."""
+    def report(self, final: bool = True) -> None:
+        """Write what every row looks like, taking rows with NaN in them out of service.
+
+        Pictures are left out unless this is the `final` report of a chunk.
+        """
+        if self._sight is not None and final:
+            self._sight.draw(self._out, self._previous, self.randomiser is not None)
         self._write()
-        if not self._is_finite():
-            self._fail(self._nonfinite_rows())
-            self._write()
+        for numbers in self._out.floats:
+            if not all_finite(numbers):
+                self._fail(self._nonfinite_rows())
+                self._write()
+                break
+
+    def elapsed(self, row: int) -> int:
+        """Control steps that a row has taken in this episode."""
+        return self._clock - int(self._began[row])
+
+    def set_elapsed(self, rows: NDArray[np.intp] | int, steps: int) -> None:
+        """Say how many steps rows have taken.
+
+        Rows remember when they began on a common clock: counting costs one addition of a
+        Python number, whatever the number of rows.
+        """
+        self._began[rows] = self._clock - steps
 
     def infos(self) -> dict[int, dict[str, Any]]:
         """Return and forget the faults since the last call."""
         remarks, self._remarks = self._remarks, {}
         return remarks
 
-    def row(self, row: int) -> Any:
+    def row(self, row: int) -> Row:
         """Return a handle on one row."""
-        from maniple.envs.row import Row
-
         return Row(self, row)
 
-    def renderer(self) -> Any:
-        """Return the painter of this group's rows, made on first use."""
-        if self._renderer is None:
-            from maniple.sim.camera import painter
-
-            self._renderer = painter(
-                self.model, self.config.width, self.config.height, quality="fine"
-            )
-        return self._renderer
+    def picture(self, row: int, camera: str | int, width: int, height: int) -> NDArray[np.uint8]:
+        """Return a picture of a row for people, (height, width, 3)."""
+        if self._painter is None:
+            self._painter = painter(self.model, width, height, quality="fine")
+        model = self.sim.row_model(row) if self.randomiser else self.model
+        index = camera_index(self.model, camera)
+        return picture(self._painter, model, self.sim.data(row), index, width, height)
 
     def close(self) -> None:
-        """Let go of the renderer."""
-        if self._renderer is not None:
-            self._renderer.close()
-            self._renderer = None
+        """Let go of the drawing memory."""
+        if self._painter is not None:
+            self._painter.close()
+            self._painter = None
+        if self._sight is not None:
+            self._sight.close()
+
+    def _target_arrays(self, arrays: StepArrays) -> list[NDArray]:
+        pictures = self._sight.layout if self._sight else ()
+        return [a for name, a in arrays.obs.arrays.items() if name not in pictures]
+
+    def _moved(self, rows: NDArray | slice) -> None:
+        """Note that rows have to be drawn again, unless this step is between two drawings."""
+        if self._sight is None:
+            return
+        every = self.config.render_every
+        if every == 1:
+            self._sight.stale[rows] = True
+        else:
+            due = (self._clock - self._began) % every == 0
+            moved = np.zeros(self.rows, np.bool_)
+            moved[rows] = True
+            self._sight.stale |= moved & due
 
     def _write(self) -> None:
         """Derive observations, rewards and flags of every row from its present state."""
         out, state, task = self._out, self.state, self.task
-        arrays = out.obs.arrays
-        for name, value in task.observe(state).items():
-            arrays[name][...] = value
-        for dtype, (low, high) in self._bounds:
+        # A task names its observations in the same order every time: so does the layout.
+        for array, value in zip(self._targets, task.observe(state).values(), strict=True):
+            array[...] = value
+        for dtype, low, high in self._bounds:
             packed = out.obs.packed[dtype]
             np.maximum(packed, low, out=packed)
             np.minimum(packed, high, out=packed)
-        extras = out.extras.arrays
         if task.has_success:
-            success = extras["success"]
+            success = out.extras.arrays["success"]
             success[...] = task.success(state)
             if self._ends:
                 out.terminated[:] = success
-        if self._is_sparse:
-            out.reward[:] = extras["success"]
-        else:
-            out.reward[:] = 0.0
-            for name, term in task.terms(state).items():
-                extras[f"terms.{name}"][...] = term
-                out.reward += term * task.scales[name]
+        self._write_reward(out)
         if self._limit is not None:
-            np.greater_equal(self.elapsed, self._limit, out=out.truncated)
+            np.less_equal(self._began, self._clock - self._limit, out=out.truncated)
         if self._held:
             self._hold()
+
+    def _write_reward(self, out: StepArrays) -> None:
+        if self._is_sparse:
+            out.reward[:] = out.extras.arrays["success"]
+            return
+        terms, scales = self.task.terms(self.state), self.task.scales
+        if len(terms) == 1:
+            ((name, term),) = terms.items()
+            out.reward[:] = term if scales[name] == 1.0 else term * scales[name]
+            return
+        out.reward[:] = 0.0
+        for name, term in terms.items():
+            out.extras.arrays[f"terms.{name}"][...] = term
+            out.reward += term * scales[name]
 
     def _hold(self) -> None:
         """Show failed rows as ended, with the last good observation."""
@@ -196,7 +246,7 @@ class TaskGroup:
             self._held[row] = self._previous.obs.take(row)
             self._remarks[row] = {
                 "env_error": f"row {self.first_row + row}: {why}; seed {self.seeds.seed[row]}, "
-                f"episode {self.seeds.episode[row]}, step {self.elapsed[row]}, "
+                f"episode {self.seeds.episode[row]}, step {self.elapsed(row)}, "
                 f"last action {self._last_action(row)}"
             }
         self.sim.clear(rows)
@@ -207,14 +257,6 @@ class TaskGroup:
         if self._actions is None:
             return "none yet"
         return np.array2string(self._actions[row], precision=4, separator=", ")
-
-    def _is_finite(self) -> bool:
-        # A sum is NaN or infinite if any of its parts is: one pass, no temporary.
-        total = float(np.add.reduce(self._out.reward))
-        for array in self._out.obs.packed.values():
-            if array.dtype.kind == "f":
-                total += float(np.add.reduce(array, axis=None))
-        return isfinite(total)
 
     def _nonfinite_rows(self) -> dict[int, str]:
         bad = {int(r): "the reward is not finite" for r in _rows_with_nan(self._out.reward)}
@@ -237,13 +279,16 @@ class TaskGroup:
         if self._is_sparse and not task.has_success:
             raise BadConfig(f"{type(task).__name__} has no success, so no sparse reward.")
         if not self._is_sparse:
-            for name in task.terms(self.state):
+            terms = task.terms(self.state)
+            for name in terms:
                 if name not in task.scales:
                     raise BadConfig(
                         f"{type(task).__name__}.scales lacks the reward term {name!r}."
                         f"{closest(name, task.scales)}"
                     )
-                extras[f"terms.{name}"] = scalar()
+                # A single term is the reward itself and need not be told twice.
+                if len(terms) > 1:
+                    extras[f"terms.{name}"] = scalar()
         observation = Layout(
             {
                 name: ArraySpec(
@@ -253,7 +298,7 @@ class TaskGroup:
                 )
                 for name, value in task.observe(self.state).items()
             }
-        )
+        ) | (self._sight.layout if self._sight else {})
         return Contract(
             observation=observation,
             action=Layout({"action": self.control.action}),

@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.core.errors import BadConfig, NoDisplay, unknown
+from maniple.core.errors import BadConfig, NoDisplay
 
 if TYPE_CHECKING:
     from maniple.envs.group import TaskGroup
@@ -60,7 +60,7 @@ class Row:
     @property
     def elapsed_steps(self) -> int:
         """Control steps in this episode."""
-        return int(self._group.elapsed[self._row])
+        return self._group.elapsed(self._row)
 
     @property
     def sim_state(self) -> SimState:
@@ -103,7 +103,7 @@ class Row:
         counters = state["counters"]
         group.seeds.seed[row] = counters["seed"]
         group.seeds.episode[row] = counters["episode"]
-        group.elapsed[row] = counters["elapsed_steps"]
+        group.set_elapsed(row, counters["elapsed_steps"])
 
     def render(
         self, width: int | None = None, height: int | None = None, camera_id: str | int | None = None
@@ -114,10 +114,9 @@ class Row:
             return self.render_to_window()
         camera = camera_id if camera_id is not None else group.config.camera
         camera = group.task.cameras[0] if camera is None else camera
-        painter = group.renderer()
-        data = group.sim.data(self._row)
-        model = self.model if group.randomiser else group.model
-        return painter.rgb(model, data, camera_index(group.model, camera), width, height)
+        return group.picture(
+            self._row, camera, width or group.config.width, height or group.config.height
+        )
 
     def render_to_window(self) -> None:
         """Open MuJoCo's viewer at the first call; show the present state at each one."""
@@ -140,16 +139,3 @@ class Row:
         if self._viewer is not None:
             self._viewer.close()
             self._viewer = None
-
-
-def camera_index(model: mujoco.MjModel, camera: str | int) -> int:
-    """Return a camera's number from its name or number."""
-    if isinstance(camera, str):
-        index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_CAMERA, camera)
-        if index < 0:
-            known = [model.camera(i).name for i in range(model.ncam)]
-            raise unknown("camera", camera, known, f"env.unwrapped.task.cameras ({known})")
-        return index
-    if not 0 <= camera < model.ncam:
-        raise BadConfig(f"There is no camera {camera}; the scene has {model.ncam}.")
-    return int(camera)

@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.core.errors import BadConfig
+from maniple.core.errors import BadConfig, unknown
 from maniple.sim.display import RAYS, backend
 from maniple.sim.gl import free_context, use_context
 
@@ -20,20 +20,45 @@ QUALITIES = ("lean", "fine")
 class Painter(Protocol):
     """Something that draws."""
 
-    def rgb(
-        self,
-        model: mujoco.MjModel,
-        data: mujoco.MjData,
-        camera: int,
-        width: int | None = None,
-        height: int | None = None,
-    ) -> NDArray[np.uint8]:
-        """Return a picture, (height, width, 3)."""
+    def draw(
+        self, model: mujoco.MjModel, data: mujoco.MjData, camera: int, into: dict[str, NDArray]
+    ) -> None:
+        """Fill pictures of one moment: rgb (h, w, 3), depth (h, w), segmentation (h, w).
+
+        Camera -1 is a free view of everything.
+        """
         ...
 
     def close(self) -> None:
         """Let go of the drawing memory."""
         ...
+
+
+def camera_index(model: mujoco.MjModel, camera: str | int) -> int:
+    """Return a camera's number from its name or number."""
+    if isinstance(camera, str):
+        index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_CAMERA, camera)
+        if index < 0:
+            known = [model.camera(i).name for i in range(model.ncam)]
+            raise unknown("camera", camera, known, f"the scene's own: {', '.join(known)}")
+        return index
+    if not 0 <= camera < model.ncam:
+        raise BadConfig(f"There is no camera {camera}; the scene has {model.ncam}.")
+    return int(camera)
+
+
+def picture(
+    painter: Painter,
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    camera: int,
+    width: int,
+    height: int,
+) -> NDArray[np.uint8]:
+    """Return a new colour picture, (height, width, 3)."""
+    rgb = np.empty((height, width, 3), np.uint8)
+    painter.draw(model, data, camera, {"rgb": rgb})
+    return rgb
 
 
 def painter(model: mujoco.MjModel, width: int, height: int, quality: str = "lean") -> Painter:
@@ -44,7 +69,7 @@ def painter(model: mujoco.MjModel, width: int, height: int, quality: str = "lean
     if chosen == RAYS:
         from maniple.sim.rays import RayPainter
 
-        return RayPainter(width, height)
+        return RayPainter()
     return GLPainter(model, width, height, quality, chosen)
 
 
@@ -64,26 +89,22 @@ class GLPainter:
         for flag in (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION):
             self._scene.flags[flag] = quality == "fine"
         self._drawing: Any = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
+        # Reversed depth (1 near, 0 far) keeps millimetres at a distance in 32 bits.
+        self._drawing.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
         self._offscreen = (width, height)
         self._option = mujoco.MjvOption()
         self._camera = mujoco.MjvCamera()
         self._perturb = mujoco.MjvPerturb()
         _keep_order()
 
-    def rgb(
-        self,
-        model: mujoco.MjModel,
-        data: mujoco.MjData,
-        camera: int,
-        width: int | None = None,
-        height: int | None = None,
-    ) -> NDArray[np.uint8]:
-        """Return a picture, (height, width, 3); camera -1 is a free view of everything."""
-        width, height = width or self._size[0], height or self._size[1]
+    def draw(
+        self, model: mujoco.MjModel, data: mujoco.MjData, camera: int, into: dict[str, NDArray]
+    ) -> None:
+        """Fill the pictures; colour and depth come from one pass, segmentation from another."""
+        height, width = next(iter(into.values())).shape[:2]
         use_context(self._gl)
         self._make_room(width, height)
         self._look_through(model, camera)
-        view = mujoco.MjrRect(0, 0, width, height)
         mujoco.mjv_updateScene(
             model,
             data,
@@ -94,10 +115,43 @@ class GLPainter:
             self._scene,
         )
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._drawing)
+        view = mujoco.MjrRect(0, 0, width, height)
+        if "rgb" in into or "depth" in into:
+            self._draw_colour(model, view, into)
+        if "segmentation" in into:
+            self._draw_segmentation(view, into["segmentation"])
+
+    def _draw_colour(
+        self, model: mujoco.MjModel, view: mujoco.MjrRect, into: dict[str, NDArray]
+    ) -> None:
+        size = (view.height, view.width)
+        rgb = np.empty((*size, 3), np.uint8) if "rgb" in into else None
+        depth = np.empty(size, np.float32) if "depth" in into else None
         mujoco.mjr_render(view, self._scene, self._drawing)
-        picture = np.empty((height, width, 3), np.uint8)
-        mujoco.mjr_readPixels(picture, None, view, self._drawing)
-        return picture[::-1]
+        mujoco.mjr_readPixels(rgb, depth, view, self._drawing)
+        if rgb is not None:
+            into["rgb"][...] = rgb[::-1]
+        if depth is not None:
+            near = model.vis.map.znear * model.stat.extent
+            far = model.vis.map.zfar * model.stat.extent
+            into["depth"][...] = (near * far / (near + depth * (far - near)))[::-1]
+
+    def _draw_segmentation(self, view: mujoco.MjrRect, into: NDArray) -> None:
+        flags = (mujoco.mjtRndFlag.mjRND_SEGMENT, mujoco.mjtRndFlag.mjRND_IDCOLOR)
+        for flag in flags:
+            self._scene.flags[flag] = 1
+        codes = np.empty((view.height, view.width, 3), np.uint8)
+        mujoco.mjr_render(view, self._scene, self._drawing)
+        mujoco.mjr_readPixels(codes, None, view, self._drawing)
+        for flag in flags:
+            self._scene.flags[flag] = 0
+        wide = codes[::-1].astype(np.int32)
+        segment = wide[..., 0] + (wide[..., 1] << 8) + (wide[..., 2] << 16)
+        geoms = np.full(self._scene.ngeom + 1, -1, np.int32)
+        for shape in self._scene.geoms[: self._scene.ngeom]:
+            if shape.segid >= 0 and int(shape.objtype) == int(mujoco.mjtObj.mjOBJ_GEOM):
+                geoms[shape.segid + 1] = shape.objid
+        into[...] = geoms[segment]
 
     def close(self) -> None:
         """Free the drawing memory; the context stays for other painters."""

@@ -18,24 +18,25 @@ AMBIENT, DIFFUSE = 0.50, 0.55
 class RayPainter:
     """The painter of last resort: no textures, no shadows, primitives at their true places."""
 
-    def __init__(self, width: int, height: int) -> None:
-        self._size = (width, height)
-
-    def rgb(
-        self,
-        model: mujoco.MjModel,
-        data: mujoco.MjData,
-        camera: int,
-        width: int | None = None,
-        height: int | None = None,
-    ) -> NDArray[np.uint8]:
-        """Return a picture, (height, width, 3)."""
-        width, height = width or self._size[0], height or self._size[1]
+    def draw(
+        self, model: mujoco.MjModel, data: mujoco.MjData, camera: int, into: dict[str, NDArray]
+    ) -> None:
+        """Fill the pictures of one moment."""
+        height, width = next(iter(into.values())).shape[:2]
         pos, turn, fovy = _viewpoint(model, data, camera)
-        rays = _pixel_rays(width, height, fovy) @ turn.T
-        geoms, normals = _cast(model, data, pos, rays)
-        picture = _shade(model, geoms, normals, rays)
-        return (np.clip(picture, 0.0, 1.0) * 255).astype(np.uint8).reshape(height, width, 3)
+        towards = _pixel_rays(width, height, fovy)
+        rays = towards @ turn.T
+        geoms, distances, normals = _cast(model, data, pos, rays)
+        if "rgb" in into:
+            shaded = np.clip(_shade(model, geoms, normals, rays), 0.0, 1.0)
+            into["rgb"][...] = (shaded * 255).astype(np.uint8).reshape(height, width, 3)
+        if "depth" in into:
+            far = model.vis.map.zfar * model.stat.extent
+            # Along the optical axis, as GL measures it, not along the ray.
+            depth = np.where(geoms >= 0, distances * -towards[:, 2], far)
+            into["depth"][...] = depth.reshape(height, width)
+        if "segmentation" in into:
+            into["segmentation"][...] = geoms.reshape(height, width)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -43,7 +44,7 @@ class RayPainter:
 
 def _cast(
     model: mujoco.MjModel, data: mujoco.MjData, pos: NDArray, rays: NDArray
-) -> tuple[NDArray, NDArray]:
+) -> tuple[NDArray, NDArray, NDArray]:
     count = len(rays)
     geoms, distances = np.full(count, -1, np.int32), np.full(count, -1.0)
     normals = np.zeros(3 * count)
@@ -61,7 +62,7 @@ def _cast(
         count,
         1e6,
     )
-    return geoms, normals.reshape(count, 3)
+    return geoms, distances, normals.reshape(count, 3)
 
 
 def _shade(model: mujoco.MjModel, geoms: NDArray, normals: NDArray, rays: NDArray) -> NDArray:

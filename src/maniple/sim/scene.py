@@ -11,6 +11,8 @@ from maniple.core.errors import BadModel
 from maniple.sim.robots.chain import BOX, SPHERE, WORLD_BIT, Vec3
 from maniple.sim.rotation import look_quat
 
+ARENA_BYTES = 1 << 20
+
 Rgba = tuple[float, float, float, float]
 
 RED: Rgba = (0.85, 0.16, 0.13, 1.0)
@@ -31,6 +33,8 @@ def new_scene(
     spec = mujoco.MjSpec()
     spec.modelname = name
     spec.compiler.degree = False
+    # Each row has an arena of its own; MuJoCo's guess would be 14 MB, of which 0.1 are used.
+    spec.memory = ARENA_BYTES
     spec.option.timestep = timestep_s
     spec.option.integrator = integrator
     spec.option.cone = cone

@@ -19,6 +19,7 @@ class State:
         self.qpos = sim.bind("qpos")
         self.qvel = sim.bind("qvel")
         self.ctrl = sim.bind("ctrl")
+        self._fields: dict[str, NDArray] = {}
         self._points: dict[str, NDArray] = {}
         self._joints: dict[str, tuple[NDArray, NDArray]] = {}
 
@@ -29,7 +30,10 @@ class State:
 
     def bind(self, field: str) -> NDArray:
         """Return any MjData field, (rows, ...)."""
-        return self._sim.bind(field)
+        found = self._fields.get(field)
+        if found is None:
+            found = self._fields[field] = self._sim.bind(field)
+        return found
 
     def pos(self, name: str) -> NDArray:
         """World position of a site or body, (rows, 3), metres."""
@@ -40,7 +44,7 @@ class State:
 
     def quat(self, body: str) -> NDArray:
         """World orientation of a body, (rows, 4), w x y z."""
-        return self._sim.bind("xquat")[:, self._body(body)]
+        return self.bind("xquat")[:, self._body(body)]
 
     def joint(self, name: str) -> NDArray:
         """Position of a hinge or slide joint, (rows,), rad or metres."""

@@ -24,7 +24,9 @@ from maniple.sim.state import State
 
 TABLE_M = 0.8
 TARGET = np.array([0.0, 0.0, 1.1])
-TWO_SIGMA_SQUARED = 2 * 0.1
+VARIANCE_M2 = 0.1
+# exp(-d^2 / (2 * variance)) as a power of d^2.
+FALL_OFF = np.exp(-1.0 / (2 * VARIANCE_M2))
 
 
 class LeRobot(Task):
@@ -88,6 +90,5 @@ class LeRobot(Task):
 
     def terms(self, s: State) -> dict[str, NDArray]:
         """Reward nearness to the goal, a Gaussian with variance 0.1 m²."""
-        d = s.pos("tip") - TARGET
-        x, y, z = d[:, 0], d[:, 1], d[:, 2]
-        return {"near": np.exp((x * x + y * y + z * z) * (-1.0 / TWO_SIGMA_SQUARED))}
+        way = s.pos("tip") - TARGET
+        return {"near": np.power(FALL_OFF, np.vecdot(way, way))}

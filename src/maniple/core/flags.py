@@ -1,0 +1,35 @@
+"""Ask cheap questions of whole arrays: any flag set, all set, every number finite."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+import numpy as np
+from numpy.typing import NDArray
+
+FEW = 64
+"""Up to here plain Python beats numpy, whose code is cold after a physics step."""
+
+
+def any_true(flags: NDArray[np.bool_]) -> bool:
+    """Tell whether any flag is set; a byte search has no set-up cost."""
+    return b"\x01" in flags.tobytes()
+
+
+def all_true(flags: NDArray[np.bool_]) -> bool:
+    """Tell whether every flag is set."""
+    return b"\x00" not in flags.tobytes()
+
+
+def all_finite(numbers: NDArray) -> bool:
+    """Tell whether an array holds neither NaN nor infinity: no finite sum has one in it."""
+    if numbers.size <= FEW:
+        return isfinite(sum(numbers.ravel().tolist()))
+    return isfinite(np.add.reduce(numbers, axis=None, dtype=np.float64))
+
+
+def all_within(numbers: NDArray, radius: float) -> bool:
+    """Tell whether no number is further from zero than `radius`; NaN is further."""
+    if numbers.size <= FEW:
+        return all([-radius <= x <= radius for x in numbers.ravel().tolist()])
+    return all_true(np.abs(numbers) <= radius)
