@@ -7,8 +7,6 @@ from typing import Any
 from maniple.core.late import after_import
 from maniple.version import __version__ as __version__
 
-
-
 _PUBLIC = {
     "make": "maniple.registry",
     "make_vec": "maniple.registry",

@@ -133,8 +133,6 @@ def register_all() -> None:
         _register_gymnasium(id)
 
 
-
-
 _own: dict[str, type] = {}
 
 
@@ -143,9 +141,7 @@ def _register_gymnasium(id: str) -> None:
 
     import gymnasium
 
-    gymnasium.register(
-        id, entry_point=partial(make, id), vector_entry_point=partial(make_vec, id)
-    )
+    gymnasium.register(id, entry_point=partial(make, id), vector_entry_point=partial(make_vec, id))
 
 
 def _autoreset(modes: Any, given: Any) -> Any:

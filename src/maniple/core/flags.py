@@ -31,5 +31,5 @@ def all_finite(numbers: NDArray) -> bool:
 def all_within(numbers: NDArray, radius: float) -> bool:
     """Tell whether no number is further from zero than `radius`; NaN is further."""
     if numbers.size <= FEW:
-        return all([-radius <= x <= radius for x in numbers.ravel().tolist()])
+        return all(-radius <= x <= radius for x in numbers.ravel().tolist())
     return all_true(np.abs(numbers) <= radius)

@@ -55,6 +55,7 @@ class Group(Protocol):
 
     def infos(self) -> dict[int, dict[str, Any]]:
         """Return and forget rare remarks about single rows: faults, foreign infos."""
+        ...
 
     def row(self, row: int) -> Any:
         """Return the object that get_attr, set_attr and call speak to."""

@@ -50,6 +50,7 @@ class _Then(Loader):
         return self._inner.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
+        assert module.__spec__ is not None
         module.__spec__.loader = module.__loader__ = self._inner
         self._inner.exec_module(module)
         self._do()

@@ -30,7 +30,9 @@ class ArraySpec:
             isinstance(other, ArraySpec)
             and self.shape == other.shape
             and self.dtype == other.dtype
-            and all(np.array_equal(a, b) for a, b in zip(self.bounds(), other.bounds(), strict=True))
+            and all(
+                np.array_equal(a, b) for a, b in zip(self.bounds(), other.bounds(), strict=True)
+            )
         )
 
     def __hash__(self) -> int:

@@ -237,9 +237,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
                 f"{f' of {given.dtype}' if isinstance(given, np.ndarray) else ''}."
             )
         if given.shape != (self.num_envs,):
-            raise BadConfig(
-                f"reset_mask has shape {given.shape}; it must have ({self.num_envs},)."
-            )
+            raise BadConfig(f"reset_mask has shape {given.shape}; it must have ({self.num_envs},).")
         if not given.any():
             raise BadConfig("reset_mask has no True in it: there is nothing to reset.")
         return given

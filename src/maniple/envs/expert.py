@@ -30,7 +30,11 @@ class WaypointExpert:
     """
 
     def __init__(
-        self, waypoints: Sequence[Waypoint], num_envs: int, step_m: float, gain: float = 0.35
+        self,
+        waypoints: Sequence[Waypoint],
+        num_envs: int,
+        step_m: float,
+        gain: float = 0.35,
     ) -> None:
         self._waypoints = waypoints
         self._scale = gain / step_m

@@ -285,7 +285,10 @@ class ExtendedRow:
         mujoco.mj_step1(self.physics.model, self.physics.data)
 
     def render(
-        self, width: int | None = None, height: int | None = None, camera_id: str | int | None = None
+        self,
+        width: int | None = None,
+        height: int | None = None,
+        camera_id: str | int | None = None,
     ) -> NDArray[np.uint8]:
         """Return a picture, (height, width, 3)."""
         config = self._group.config

@@ -18,7 +18,7 @@ from maniple.core.space import box, dict_space
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.step import StepArrays, scalar
 from maniple.envs.config import EnvConfig
-from maniple.envs.row import Row
+from maniple.envs.row import Row, has_display
 from maniple.envs.sight import Sight
 from maniple.envs.task import Task
 from maniple.sim.batch import Sim
@@ -306,7 +306,7 @@ class TaskGroup:
             observation_space=dict_space(observation),
             action_space=box(self.control.action),
             metadata={
-                "render_modes": ["rgb_array", "human"],
+                "render_modes": ["rgb_array", "human"] if has_display() else ["rgb_array"],
                 "render_fps": round(1 / (self.model.opt.timestep * self.sim.substeps)),
             },
             render_mode=self.config.render_mode,

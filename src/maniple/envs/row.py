@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 SimState = dict[str, Any]
 
 
+def has_display() -> bool:
+    """Tell whether a window can be opened."""
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
 class Row:
     """One row of a group, as `get_attr`, `call` and the single environment see it."""
 
@@ -106,7 +111,10 @@ class Row:
         group.set_elapsed(row, counters["elapsed_steps"])
 
     def render(
-        self, width: int | None = None, height: int | None = None, camera_id: str | int | None = None
+        self,
+        width: int | None = None,
+        height: int | None = None,
+        camera_id: str | int | None = None,
     ) -> NDArray[np.uint8] | None:
         """Return a picture, (height, width, 3); in human mode show it in a window instead."""
         group = self._group
@@ -120,7 +128,7 @@ class Row:
 
     def render_to_window(self) -> None:
         """Open MuJoCo's viewer at the first call; show the present state at each one."""
-        if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        if not has_display():
             raise NoDisplay(
                 "There is no display for a window. Use render_mode='rgb_array' and render(), "
                 "or log in with 'ssh -X'."

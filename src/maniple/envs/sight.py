@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.step import StepArrays

@@ -138,7 +138,9 @@ def add_marker(
 ) -> None:
     """Add a ball that touches nothing and can be put anywhere: a goal to be seen."""
     body = spec.worldbody.add_body(name=name, pos=pos, mocap=True)
-    body.add_geom(name=name, type=SPHERE, size=[radius_m, 0, 0], rgba=rgba, contype=0, conaffinity=0)
+    body.add_geom(
+        name=name, type=SPHERE, size=[radius_m, 0, 0], rgba=rgba, contype=0, conaffinity=0
+    )
 
 
 def add_disc(spec: mujoco.MjSpec, name: str, radius_m: float, rgba: Rgba, pos: Vec3) -> None:

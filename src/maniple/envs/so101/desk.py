@@ -54,7 +54,7 @@ class DeskTask(Task):
 
 def add_cube(spec: mujoco.MjSpec, name: str = "cube", rgba: Rgba = RED) -> None:
     """Add a cube that fits between the jaws."""
-    half = (CUBE_HALF_M,) * 3
+    half = (CUBE_HALF_M, CUBE_HALF_M, CUBE_HALF_M)
     add_box(spec, name, half, rgba, (0.2, 0.0, CUBE_HALF_M), CUBE_KG)
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from maniple.envs.expert import Obs, Waypoint, WaypointExpert
 from maniple.envs.so101.desk import CUBE_HALF_M, DeskTask
 
-OPEN, AJAR, SHUT = 0.2, -0.5, -1.0
+OPEN, SHUT = 0.2, -1.0
 # The jaw that does not move stands a little closer than the tip: leave it room beside the cube.
 BESIDE = np.array([-0.002, 0.0, 0.0])
 
@@ -24,12 +24,8 @@ def lift_cube(num_envs: int) -> WaypointExpert:
 
 
 def push_cube(num_envs: int) -> WaypointExpert:
-    """Get behind the cube as seen from the disc, then push."""
-    waypoints = [
-        Waypoint(lambda o: _behind(o, 0.050, 0.070), AJAR, 0.012),
-        Waypoint(lambda o: _behind(o, 0.045, 0.013), AJAR, 0.008),
-        Waypoint(lambda o: _onward(o, 0.020, 0.014), AJAR, 0.0),
-    ]
+    """Take the cube between the jaws and slide it: pushed from one side it turns and escapes."""
+    waypoints = [*_grasp("cube_pose"), Waypoint(lambda o: _onward(o, 0.025), SHUT, 0.0)]
     return _expert(waypoints, num_envs)
 
 
@@ -46,8 +42,8 @@ def stack_cubes(num_envs: int) -> WaypointExpert:
     return _expert(waypoints, num_envs)
 
 
-def _expert(waypoints: list[Waypoint], num_envs: int, gain: float = 0.35) -> WaypointExpert:
-    return WaypointExpert(waypoints, num_envs, DeskTask.ee_step_m, gain)
+def _expert(waypoints: list[Waypoint], num_envs: int) -> WaypointExpert:
+    return WaypointExpert(waypoints, num_envs, DeskTask.ee_step_m)
 
 
 def _grasp(cube: str) -> list[Waypoint]:
@@ -67,22 +63,15 @@ def _straight_up(height_m: float):
     return goal
 
 
-def _behind(obs: Obs, distance_m: float, height_m: float) -> NDArray:
-    """A point on the line from the disc through the cube, beyond the cube."""
-    at = obs["cube_pose"][:, :2] - _way(obs) * distance_m
-    return np.column_stack([at, np.full(len(at), height_m)])
-
-
-def _onward(obs: Obs, distance_m: float, height_m: float) -> NDArray:
-    """A point that moves the tip, and the cube that clings to it, towards the disc."""
-    at = obs["tip_pos"][:, :2] + _way(obs) * distance_m
-    return np.column_stack([at, np.full(len(at), height_m)])
-
-
-def _way(obs: Obs) -> NDArray:
-    """Direction from the cube to the disc, (rows, 2)."""
+def _onward(obs: Obs, distance_m: float) -> NDArray:
+    """A point from the tip towards the disc, as seen from the cube."""
     way = obs["goal_pos"][:, :2] - obs["cube_pose"][:, :2]
-    return way / np.maximum(np.sqrt((way**2).sum(1, keepdims=True)), 1e-6)
+    way = way / np.maximum(np.sqrt((way**2).sum(1, keepdims=True)), 1e-6)
+    goal = obs["tip_pos"].copy()
+    goal[:, :2] += way * distance_m
+    # A little above the middle: the jaws must not scratch the desk.
+    goal[:, 2] = 0.016
+    return goal
 
 
 def _carry(obs: Obs, above_m: float) -> NDArray:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from maniple.core.spec import ArraySpec
 from maniple.sim.control.control import servo_range
 from maniple.sim.control.ik import Kinematics
+from maniple.sim.robots.chain import Vec3
 from maniple.sim.robots.robot import Robot
 from maniple.sim.rotation import euler_mat
 
@@ -24,12 +25,12 @@ class EndEffector:
         self,
         model: mujoco.MjModel,
         robot: Robot,
-        base: tuple[float, float, float],
+        base: Vec3,
         rows: int,
         threads: int,
         step_m: float = 0.02,
-        low_m: tuple[float, float, float] = (-np.inf,) * 3,
-        high_m: tuple[float, float, float] = (np.inf,) * 3,
+        low_m: Vec3 = (-np.inf, -np.inf, -np.inf),
+        high_m: Vec3 = (np.inf, np.inf, np.inf),
     ) -> None:
         self.action = ArraySpec((4,), np.dtype(np.float32), -1.0, 1.0)
         self._kinematics = Kinematics(robot, base, rows, threads)
@@ -48,7 +49,7 @@ class EndEffector:
         goal = np.clip(tip + actions[:, :3].astype(np.float64) * self._step, *self._box)
         out = ctrl.copy()
         out[:, self._arm] = self._kinematics.solve(
-            q, goal, self._down, turn_weight=0.03, iterations=1, largest_step=0.1, position_first=1
+            q, goal, self._down, turn_weight=0.03, iterations=1, largest_step=0.2, position_first=2
         )
         shut, wide = self._grip
         out[:, self._gripper] = shut + (actions[:, 3] + 1.0) * (0.5 * (wide - shut))

@@ -79,8 +79,10 @@ class Kinematics:
             jac *= free[:, None, :]
             turned = np.ascontiguousarray(np.swapaxes(jac, 1, 2))
             step = np.linalg.solve(turned @ jac + ridge, turned @ error[:, :, None])[:, :, 0]
-            wanted = q + np.clip(step, -largest_step, largest_step)
+            # Shortened as a whole: cutting single joints would bend the path.
+            longest = np.abs(step).max(axis=1, keepdims=True)
+            wanted = q + step * np.minimum(1.0, largest_step / np.maximum(longest, 1e-9))
             q = np.clip(wanted, self.low, self.high)
             # A joint that ran into its limit cannot help in the next iteration.
-            free = (wanted == q).astype(q.dtype)
+            free = free * (wanted == q)
         return q

@@ -38,6 +38,14 @@ class Shape(NamedTuple):
     euler: Vec3 = (0.0, 0.0, 0.0)
 
 
+class Drag(NamedTuple):
+    """What resists a joint (N.m.s/rad, N.m, kg.m²)."""
+
+    damping: float
+    frictionloss: float = 0.0
+    armature: float = 0.0
+
+
 @dataclass(frozen=True)
 class Link:
     """A body with the joint that moves it; positions in the base frame at q = 0 (metres)."""
@@ -53,9 +61,7 @@ class Link:
     axis: Vec3 = (0.0, 0.0, 1.0)
     limits: tuple[float, float] = (0.0, 0.0)
     slides: bool = False
-    damping: float = 0.0
-    frictionloss: float = 0.0
-    armature: float = 0.0
+    drag: Drag | None = None
     part: str = "arm"
     """'trunk', 'arm' or 'hand': hands and trunks of one robot collide with each other."""
     sites: Mapping[str, Vec3] = field(default_factory=dict)
@@ -102,11 +108,10 @@ def _add_joint(body: mujoco.MjsBody, link: Link) -> None:
         type=SLIDE if link.slides else HINGE,
         axis=link.axis,
         range=link.limits,
-        frictionloss=link.frictionloss,
-        armature=link.armature,
     )
-    joint.damping = np.zeros_like(joint.damping)
-    joint.damping.flat[0] = link.damping
+    if link.drag is not None:
+        joint.frictionloss, joint.armature = link.drag.frictionloss, link.drag.armature
+        joint.damping.flat[0] = link.drag.damping
 
 
 def _add_shape(body: mujoco.MjsBody, link: Link, shape: Shape, rgba: Sequence[float]) -> None:

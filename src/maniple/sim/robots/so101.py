@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import mujoco
 
-from maniple.sim.robots.chain import BOX, CAPSULE, CYLINDER, Link, Shape, Vec3, add_chain
+from maniple.sim.robots.chain import BOX, CAPSULE, CYLINDER, Drag, Link, Shape, Vec3, add_chain
 from maniple.sim.robots.robot import Robot
 
 COLOURS = {
@@ -18,7 +18,7 @@ HALF_PI = 1.5707963
 
 # Measured servo: stall 2.94 N.m at 12 V; gains of a servo at its default stiffness.
 SERVO_KP, SERVO_KV, SERVO_FORCE = 998.22, 2.731, 2.94
-SERVO = {"damping": 0.60, "frictionloss": 0.052, "armature": 0.028}
+DRAG = Drag(damping=0.60, frictionloss=0.052, armature=0.028)
 
 
 def _servo(x: float, z: float, half_width: float = 0.026) -> Shape:
@@ -44,7 +44,7 @@ LINKS = (
             Shape(BOX, (0.024, 0.023, 0.022), (0.054, 0, 0.094)),
             _servo(0.06923, 0.1166, 0.031),
         ),
-        joint="shoulder_pan", axis=(0, 0, -1), limits=(-1.91986, 1.91986), part="trunk", **SERVO,
+        joint="shoulder_pan", axis=(0, 0, -1), limits=(-1.91986, 1.91986), part="trunk", drag=DRAG,
     ),
     Link(
         "upper_arm", "shoulder", (0.06923, 0, 0.1166), 0.103, (0.0776, 0, 0.2065),
@@ -55,7 +55,7 @@ LINKS = (
                   collides=False, euler=(0, 0.244, 0)),
             _servo(0.09723, 0.22917),
         ),
-        joint="shoulder_lift", axis=(0, 1, 0), limits=(-1.74533, 1.74533), part="trunk", **SERVO,
+        joint="shoulder_lift", axis=(0, 1, 0), limits=(-1.74533, 1.74533), part="trunk", drag=DRAG,
     ),
     Link(
         "lower_arm", "upper_arm", (0.09723, 0, 0.22917), 0.104, (0.1953, 0, 0.2324),
@@ -66,7 +66,7 @@ LINKS = (
                   euler=(0, -0.0385, 0)),
             _servo(0.23213, 0.23437, 0.025),
         ),
-        joint="elbow_flex", axis=(0, 1, 0), limits=(-1.69, 1.69), **SERVO,
+        joint="elbow_flex", axis=(0, 1, 0), limits=(-1.69, 1.69), drag=DRAG,
     ),
     Link(
         "wrist", "lower_arm", (0.23213, 0, 0.23437), 0.079, (0.2708, 0.0098, 0.2345),
@@ -75,7 +75,7 @@ LINKS = (
             Shape(BOX, (0.022, 0.016, 0.017), (0.262, 0, 0.2344), colour="servo"),
             Shape(BOX, (0.016, 0.020, 0.011), (0.252, 0, 0.2344), collides=False),
         ),
-        joint="wrist_flex", axis=(0, 1, 0), limits=(-1.65806, 1.65806), part="hand", **SERVO,
+        joint="wrist_flex", axis=(0, 1, 0), limits=(-1.65806, 1.65806), part="hand", drag=DRAG,
     ),
     Link(
         "gripper", "wrist", (0.29323, 0, 0.23437), 0.087, (0.3184, 0, 0.2346),
@@ -86,8 +86,8 @@ LINKS = (
             Shape(BOX, (0.0165, 0.025, 0.0205), (0.310, 0, 0.2365), colour="servo"),
             Shape(BOX, (0.0375, 0.0115, 0.0035), (0.3585, 0, 0.2255), colour="jaw", friction=1.5),
         ),
-        joint="wrist_roll", axis=(-1, 0, 0), limits=(-2.74385, 2.84121), part="hand", **SERVO,
-        sites={"tip": (0.3860, 0, 0.2430)},
+        joint="wrist_roll", axis=(-1, 0, 0), limits=(-2.74385, 2.84121), part="hand", drag=DRAG,
+        sites={"tip": (0.39136, 0, 0.2430)},
     ),
     Link(
         "moving_jaw", "gripper", (0.31663, 0, 0.25546), 0.012, (0.3467, -0.0016, 0.2530),
@@ -97,7 +97,7 @@ LINKS = (
                   euler=(HALF_PI, 0, 0)),
             Shape(BOX, (0.0365, 0.0105, 0.0035), (0.3585, 0, 0.2465), colour="jaw", friction=1.5),
         ),
-        joint="gripper", axis=(0, -1, 0), limits=(-0.17453, 1.74533), part="hand", **SERVO,
+        joint="gripper", axis=(0, -1, 0), limits=(-0.17453, 1.74533), part="hand", drag=DRAG,
     ),
 )  # fmt: skip
 

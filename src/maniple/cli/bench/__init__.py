@@ -1,0 +1,1 @@
+"""Measuring speed; a benchmark reports, it never asserts."""

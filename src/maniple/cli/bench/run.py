@@ -1,0 +1,151 @@
+"""maniple bench: how fast a task is stepped on this machine."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to measure."""
+
+    task: str = "LeRobot-v0"
+    """A task of 'maniple list'."""
+
+    num_envs: int = 64
+    """Environments; under torchrun, per rank."""
+
+    steps: int = 500
+    """Control steps of each environment."""
+
+    engine: str = "auto"
+    """auto, native or serial."""
+
+    workers: int | None = None
+    """Worker processes of the process engine."""
+
+    action_chunk: int = 1
+    """Actions per call; above 1 uses step_chunk."""
+
+    copy_obs: Literal[0, 1] = 1
+    """1 returns copies of the observations, 0 read-only views."""
+
+    cameras: tuple[str, ...] = ()
+    """Cameras to draw in every step."""
+
+    image_size: tuple[int, int] | None = None
+    """Height and width of pictures; given alone it means the task's first two cameras."""
+
+    limit: bool = False
+    """Measure the raw physics too, in turns with the environments, and tell the fraction."""
+
+    seed: int = 0
+    """Seed of the first environment."""
+
+    json: bool = False
+    """Print one JSON object instead of a table."""
+
+
+def run(options: Options) -> dict[str, Any]:
+    """Measure, print, return."""
+    from maniple.core.errors import BadConfig
+
+    for name in ("steps", "action_chunk"):
+        if getattr(options, name) < 1:
+            raise BadConfig(
+                f"--{name.replace('_', '-')} is {getattr(options, name)}; give 1 or more."
+            )
+    from maniple.cli.progress import bar
+    from maniple.registry import make_vec
+
+    envs = make_vec(
+        options.task,
+        options.num_envs,
+        engine=options.engine,
+        workers=options.workers,
+        copy_obs=bool(options.copy_obs),
+        clip_actions=True,
+        **_pictures(options),
+    )
+    try:
+        envs.reset(seed=options.seed)
+        with bar(f"{options.task} x {options.num_envs}", options.steps, not options.json) as tick:
+            rate, limit = _measure(envs, options, tick)
+        stats = envs.stats()
+    finally:
+        envs.close()
+    answer = {
+        "task": options.task,
+        "engine": stats["engine"],
+        "num_envs": options.num_envs,
+        "workers": stats["workers"],
+        "action_chunk": options.action_chunk,
+        "copy_obs": options.copy_obs,
+        "cameras": list(_pictures(options).get("cameras", ())),
+        "env_steps_per_s": round(rate, 1),
+        "us_per_env_step": round(1e6 / rate, 3),
+        "exec_ms": stats["exec_ms"],
+        "transport_ms": stats["transport_ms"],
+    }
+    if limit is not None:
+        answer["limit_env_steps_per_s"] = round(limit, 1)
+        answer["fraction_of_limit"] = round(rate / limit, 3)
+    if not options.json:
+        _show(answer)
+    return answer
+
+
+TURNS = 7
+
+
+def _measure(envs: Any, options: Options, tick: Any) -> tuple[float, float | None]:
+    """Return the rate, and the raw limit if asked for: medians of turns taken one by one.
+
+    On a machine that is shared with others only figures of the same minutes compare.
+    """
+    from maniple.cli.bench.rate import env_steps_per_s
+
+    if not options.limit:
+        return env_steps_per_s(envs, options.steps, options.action_chunk, tick=tick), None
+    from maniple.cli.bench.limit import RawPhysics
+    from maniple.core.rank import Rank
+
+    physics = RawPhysics(options.task, options.steps // 2, Rank.here().num_cpus())
+    rates, limits = [], []
+    part = max(1, options.steps // TURNS)
+    for _ in range(TURNS):
+        limits.append(physics.env_steps_per_s())
+        rates.append(env_steps_per_s(envs, part, options.action_chunk, tick=tick))
+    return float(np.median(rates)), float(np.median(limits))
+
+
+def _pictures(options: Options) -> dict[str, Any]:
+    if options.cameras:
+        return {"cameras": options.cameras, "image_size": options.image_size or (128, 128)}
+    if options.image_size is None:
+        return {}
+    from maniple.registry import find
+
+    return {"cameras": find(options.task).cameras[:2], "image_size": options.image_size}
+
+
+def _show(answer: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name in ("task", "engine", "num_envs", "workers", "action_chunk", "cameras"):
+        value = answer[name]
+        table.add_row(name, ", ".join(value) if isinstance(value, list) else str(value))
+    table.add_row("env-steps/s", f"[bold]{answer['env_steps_per_s']:,.0f}[/]")
+    if "limit_env_steps_per_s" in answer:
+        share = f"{answer['limit_env_steps_per_s']:,.0f}: {answer['fraction_of_limit']:.0%} reached"
+        table.add_row("raw physics", share)
+    for name in ("exec_ms", "transport_ms"):
+        times = answer[name]
+        table.add_row(name, "  ".join(f"{p} {times[p]:.3f}" for p in ("p50", "p90", "p99")))
+    Console(file=sys.stdout).print(table)

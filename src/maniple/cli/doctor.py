@@ -1,0 +1,205 @@
+"""maniple doctor: what works on this machine, and what to type where something does not."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+OK, WARN, FAIL = "OK", "WARN", "FAIL"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to tell it."""
+
+    json: bool = False
+    """Print one JSON object instead of a table."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at; `code` is a heading in docs/troubleshooting.md."""
+
+    code: str
+    status: str
+    found: str
+    type_this: str = ""
+
+
+def run(options: Options) -> dict[str, Any]:
+    """Look at everything and print it."""
+    findings = list(examine())
+    answer = {
+        "ok": all(f.status != FAIL for f in findings),
+        "checks": [asdict(f) for f in findings],
+    }
+    if not options.json:
+        _show(findings)
+    return answer
+
+
+def examine() -> Iterator[Finding]:
+    """Yield every finding; one that breaks is a finding too."""
+    for check in CHECKS:
+        try:
+            yield from check()
+        except Exception as error:
+            yield Finding(check.__name__.strip("_"), FAIL, f"the check itself failed: {error}")
+
+
+def _python() -> Iterator[Finding]:
+    is_new = sys.version_info >= (3, 11)
+    yield Finding("python", OK if is_new else FAIL, platform.python_version())
+
+
+def _packages() -> Iterator[Finding]:
+    import gymnasium
+    import mujoco
+
+    found = f"mujoco {mujoco.__version__}, gymnasium {gymnasium.__version__}"
+    try:
+        import mujoco.batch
+
+        yield Finding("packages", OK, found)
+    except ImportError:
+        fix = "pip install -c constraints.txt -e ."
+        yield Finding("packages", FAIL, f"{found}: this MuJoCo has no mujoco.batch", fix)
+
+
+def _cores() -> Iterator[Finding]:
+    from maniple.core.rank import Rank, cgroup_cpus
+
+    quota = cgroup_cpus()
+    allowed = len(os.sched_getaffinity(0))
+    text = f"{os.cpu_count()} cores, {allowed} allowed"
+    text += f", cgroup quota {quota:g}" if quota else ", no cgroup quota"
+    yield Finding("cores", OK, f"{text}: {Rank.here().num_cpus()} threads will be used")
+
+
+def _memory() -> Iterator[Finding]:
+    import psutil
+
+    from maniple.core.rank import cgroup_memory
+
+    limit = cgroup_memory()
+    free = psutil.virtual_memory().available
+    text = f"{free / 2**30:.1f} GB free"
+    text += f", cgroup limit {limit / 2**30:.1f} GB" if limit else ", no cgroup limit"
+    is_enough = min(free, limit or free) > 2**30
+    yield Finding("memory", OK if is_enough else WARN, text)
+
+
+def _shared_memory() -> Iterator[Finding]:
+    path = Path("/dev/shm")
+    if not path.is_dir():
+        yield Finding("shared-memory", OK, "/dev/shm is missing; maniple does not need it (memfd)")
+        return
+    size = shutil.disk_usage(path)
+    left = len(list(path.glob("psm_*")))
+    text = f"/dev/shm {size.total / 2**20:.0f} MB, {size.free / 2**20:.0f} MB free"
+    if left:
+        yield Finding("shared-memory", WARN, f"{text}; {left} leaked psm_* files of other programs",
+                      "rm /dev/shm/psm_*")  # fmt: skip
+    else:
+        yield Finding("shared-memory", OK, f"{text}; maniple does not need it (memfd)")
+
+
+def _drawing() -> Iterator[Finding]:
+    from maniple.sim.display import GL_BACKENDS, INSTALL, backend, why_not
+
+    asked = os.environ.get("MUJOCO_GL")
+    if asked and asked not in ("egl", "osmesa", "glfw", "disable", "off"):
+        yield Finding("mujoco-gl", WARN, f"MUJOCO_GL is {asked!r}", "unset MUJOCO_GL")
+    reasons = {name: why_not(name) for name in GL_BACKENDS}
+    works = [name for name, reason in reasons.items() if reason is None]
+    for name, reason in reasons.items():
+        if reason is None:
+            yield Finding(f"gl-{name}", OK, "draws")
+        else:
+            # One working backend is enough: the others are no reason to worry.
+            status = OK if works else WARN
+            yield Finding(
+                f"gl-{name}", status, f"not used: {reason}", "" if works else INSTALL[name]
+            )
+    chosen = backend()
+    note = "" if works else " (no GL library works: pictures come from the ray caster, slower)"
+    yield Finding("drawing", OK if works else WARN, f"{chosen} is used{note}")
+
+
+def _xvfb() -> Iterator[Finding]:
+    path = shutil.which("Xvfb")
+    if path:
+        yield Finding("xvfb", OK, path)
+    else:
+        text = "not installed; only CoppeliaSim and GLFW need it"
+        yield Finding("xvfb", OK, text, "apt-get install xvfb xauth")
+
+
+def _codecs() -> Iterator[Finding]:
+    import av
+
+    has = [name for name in ("libx264", "h264", "mpeg4") if name in av.codecs_available]
+    found = f"PyAV {av.__version__}: {', '.join(has) or 'no video encoder'}"
+    if "libx264" in has:
+        yield Finding("codecs", OK, found)
+    else:
+        yield Finding("codecs", WARN, found, "pip install -c constraints.txt av")
+
+
+def _coppeliasim() -> Iterator[Finding]:
+    root = os.environ.get("COPPELIASIM_ROOT")
+    if not root:
+        yield Finding("coppeliasim", OK, "COPPELIASIM_ROOT is not set: tasks run on MuJoCo")
+        return
+    if not Path(root).is_dir():
+        yield Finding("coppeliasim", WARN, f"COPPELIASIM_ROOT is {root}, which is no folder",
+                      "unset COPPELIASIM_ROOT")  # fmt: skip
+        return
+    yield Finding("coppeliasim", OK, root)
+
+
+def _cuda() -> Iterator[Finding]:
+    from importlib.util import find_spec
+
+    has_driver = Path("/dev/nvidia0").exists() or shutil.which("nvidia-smi")
+    if find_spec("torch") is None:
+        fix = "pip install -c constraints.txt 'maniple[train]'"
+        yield Finding("cuda", OK, "torch is not installed; only learning needs it", fix)
+    else:
+        text = "an NVIDIA driver is there" if has_driver else "no NVIDIA driver: learning uses CPUs"
+        yield Finding("cuda", OK, text)
+
+
+CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
+    _python,
+    _packages,
+    _cores,
+    _memory,
+    _shared_memory,
+    _drawing,
+    _xvfb,
+    _codecs,
+    _coppeliasim,
+    _cuda,
+)
+
+
+def _show(findings: list[Finding]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    colours = {OK: "green", WARN: "yellow", FAIL: "red"}
+    table = Table(box=None, pad_edge=False)
+    for name in ("", "check", "found", "type this"):
+        table.add_column(name, overflow="fold")
+    for f in findings:
+        status = f"[{colours[f.status]}]{f.status}[/]"
+        table.add_row(status, f.code, escape(f.found), escape(f.type_this))
+    Console().print(table)

@@ -1,0 +1,75 @@
+"""maniple list: every task with its robot, sentence and cameras."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to list."""
+
+    robots: bool = False
+    """Show robots instead of tasks."""
+
+    json: bool = False
+    """Print one JSON object instead of a table."""
+
+
+def run(options: Options) -> dict[str, Any]:
+    """Print the table and return it."""
+    answer = {"robots": _robots()} if options.robots else {"tasks": _tasks()}
+    if not options.json:
+        _show(answer)
+    return answer
+
+
+def _tasks() -> list[dict[str, Any]]:
+    from maniple.registry import EXPERTS, TASKS, find
+
+    rows = []
+    for id in TASKS:
+        task = find(id)()
+        rows.append(
+            {
+                "id": id,
+                "robot": task.robot.name,
+                "sentence": task.sentence,
+                "cameras": list(task.cameras),
+                "experimental": False,
+                "expert": id in EXPERTS,
+            }
+        )
+    return rows
+
+
+def _robots() -> list[dict[str, Any]]:
+    from maniple.registry import ROBOTS, find_robot
+
+    robots = [find_robot(name) for name in ROBOTS]
+    return [{"name": r.name, "joints": [*r.joints, r.gripper]} for r in robots]
+
+
+def _show(answer: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    if "robots" in answer:
+        for name in ("robot", "joints"):
+            table.add_column(name)
+        for robot in answer["robots"]:
+            table.add_row(robot["name"], ", ".join(robot["joints"]))
+    else:
+        for name in ("task", "robot", "expert", "cameras", "what it is about"):
+            table.add_column(name)
+        for task in answer["tasks"]:
+            table.add_row(
+                task["id"],
+                task["robot"],
+                "yes" if task["expert"] else "",
+                ", ".join(task["cameras"]),
+                task["sentence"] + (" (experimental)" if task["experimental"] else ""),
+            )
+    Console().print(table)

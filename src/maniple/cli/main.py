@@ -1,0 +1,87 @@
+"""Find the verb, read its options, run it, and tell mistakes in one line."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Sequence
+
+VERBS: dict[str, tuple[str, str]] = {
+    "list": ("maniple.cli.list", "Show every task, or every robot."),
+    "doctor": ("maniple.cli.doctor", "Check this machine, and say what to type where it lacks."),
+    "demo": ("maniple.cli.demo", "See many arms at work: pictures, a film, and the speed."),
+    "bench": ("maniple.cli.bench.run", "Measure how fast a task is stepped."),
+    "bench limit": ("maniple.cli.bench.limit", "Measure what the physics alone would allow."),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(_overview())
+        return 0
+    if words[0] in ("-V", "--version"):
+        from maniple.version import __version__
+
+        print(f"maniple {__version__}")
+        return 0
+    debug = "--debug" in words
+    words = [word for word in words if word != "--debug"]
+    from maniple.core.errors import ManipleError
+
+    try:
+        return _run(words)
+    except ManipleError as error:
+        if debug:
+            raise
+        print(f"maniple: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("maniple: stopped.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        return 0
+
+
+def _run(words: list[str]) -> int:
+    verb, rest = _split(words)
+    module = importlib.import_module(VERBS[verb][0])
+    import tyro
+
+    options = tyro.cli(
+        module.Options,
+        args=rest,
+        prog=f"maniple {verb}",
+        description=VERBS[verb][1],
+    )
+    answer = module.run(options)
+    if options.json:
+        print(json.dumps(answer))
+    return 0 if answer.get("ok", True) else 1
+
+
+def _split(words: list[str]) -> tuple[str, list[str]]:
+    """Take the longest verb off the front."""
+    for count in (2, 1):
+        verb = " ".join(words[:count])
+        if len(words) >= count and verb in VERBS:
+            return verb, words[count:]
+    from maniple.core.errors import unknown
+
+    raise unknown("command", words[0], VERBS, "'maniple --help'")
+
+
+def _overview() -> str:
+    width = max(map(len, VERBS))
+    lines = [f"  maniple {verb:<{width}}  {text}" for verb, (_, text) in VERBS.items()]
+    return "\n".join(
+        [
+            "maniple: many robot arms, stepping as one.",
+            "",
+            *lines,
+            "",
+            "Every command takes --help, --json (one JSON object as the last line) and --debug.",
+        ]
+    )

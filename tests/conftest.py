@@ -1,0 +1,31 @@
+"""Fixtures that every test may use."""
+
+import numpy as np
+import pytest
+
+import maniple
+
+
+@pytest.fixture
+def make_vec():
+    """Make vector environments that are closed when the test ends."""
+    made = []
+
+    def make(*args, **kwargs):
+        made.append(maniple.make_vec(*args, **kwargs))
+        return made[-1]
+
+    yield make
+    for envs in made:
+        envs.close()
+
+
+def same(a, b) -> bool:
+    """Tell whether two nested structures hold the same bits."""
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, np.ndarray) and a.dtype == object:
+        return all(same(x, y) for x, y in zip(a, b, strict=True))
+    return np.array_equal(a, b)

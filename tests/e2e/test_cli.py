@@ -1,0 +1,89 @@
+"""The command line, run as a user runs it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+
+def maniple(*words, code=0):
+    done = subprocess.run(
+        [sys.executable, "-m", "maniple", *words], capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == code, done.stderr + done.stdout
+    return done
+
+
+def last_json(done):
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def test_help_imports_nothing_heavy():
+    code = "import sys; from maniple.cli.main import main; main(['--help']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    loaded = set(done.stdout.split())
+    assert "bench" in done.stdout
+    assert not loaded & {"numpy", "gymnasium", "mujoco", "tyro", "rich", "torch"}
+
+
+def test_list():
+    tasks = last_json(maniple("list", "--json"))["tasks"]
+    assert {"LeRobot-v0", "so101/Reach-v0"} <= {t["id"] for t in tasks}
+    assert {"id", "robot", "sentence", "cameras", "experimental"} <= set(tasks[0])
+    assert "so101/LiftCube-v0" in maniple("list").stdout
+    assert "shoulder_pan" in maniple("list", "--robots").stdout
+
+
+def test_doctor():
+    answer = last_json(maniple("doctor", "--json"))
+    assert answer["ok"]
+    assert {c["status"] for c in answer["checks"]} <= {"OK", "WARN", "FAIL"}
+    assert {"python", "cores", "drawing", "codecs"} <= {c["code"] for c in answer["checks"]}
+
+
+@pytest.mark.parametrize("flag", ["--num-envs", "--num_envs"])
+def test_bench(flag):
+    answer = last_json(
+        maniple("bench", flag, "4", "--steps", "20", "--action-chunk", "5", "--json")
+    )
+    assert answer["num_envs"] == 4 and answer["action_chunk"] == 5
+    assert answer["env_steps_per_s"] > 0
+    assert set(answer["exec_ms"]) == set(answer["transport_ms"]) == {"p50", "p90", "p99"}
+    assert {"task", "engine", "workers"} <= set(answer)
+
+
+def test_bench_with_pictures_and_limit():
+    words = "bench --task so101/Reach-v0 --num-envs 2 --steps 14 --copy-obs 0 --image-size 32 48"
+    answer = last_json(maniple(*words.split(), "--limit", "--json"))
+    assert answer["cameras"] == ["front", "wrist"]
+    assert answer["fraction_of_limit"] > 0
+
+
+def test_bench_limit():
+    answer = last_json(maniple("bench", "limit", "--task", "LeRobot-v0", "--steps", "50", "--json"))
+    assert answer["env_steps_per_s"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("bench", "--task", "lerobt"), "Did you mean LeRobot-v0"),
+        (("bench", "--num-envs", "0"), "num_envs is 0"),
+        (("bench", "--steps", "0"), "--steps"),
+        (("bench", "--engine", "warp"), "No engine is named 'warp'"),
+        (("benhc",), "Did you mean bench"),
+    ],
+)
+def test_mistakes_are_one_readable_line(words, says):
+    done = maniple(*words, code=2)
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr and len(done.stderr.strip().splitlines()) == 1
+
+
+def test_unknown_flags_fail():
+    assert "num-envss" in maniple("bench", "--num-envss", "3", code=2).stderr
+
+
+def test_debug_shows_the_traceback():
+    assert "Traceback" in maniple("bench", "--task", "x", "--debug", code=1).stderr

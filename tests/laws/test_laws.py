@@ -1,0 +1,181 @@
+"""Laws over everything registered: a new task is tested by being in the table."""
+
+import gymnasium
+import numpy as np
+import pytest
+from conftest import same
+from gymnasium.utils.env_checker import check_env
+
+import maniple
+from maniple.registry import EXPERTS, TASKS
+
+ENGINES = ("serial", "native")
+TASK = pytest.mark.parametrize("task", sorted(TASKS))
+STATEFUL = pytest.mark.parametrize("task", sorted(EXPERTS))
+MODES = pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+
+
+def rollout(envs, steps, seed=3, act_seed=5, mode="NextStep"):
+    """Everything that a vector environment tells while random actions are taken."""
+    rng = np.random.default_rng(act_seed)
+    low, high = envs.single_action_space.low, envs.single_action_space.high
+    told = [envs.reset(seed=seed)]
+    for _ in range(steps):
+        actions = rng.uniform(low, high, envs.action_space.shape).astype(envs.action_space.dtype)
+        result = envs.step(actions)
+        told.append(result)
+        ended = result[2] | result[3]
+        if mode == "Disabled" and ended.any():
+            told.append(envs.reset(options={"reset_mask": ended}))
+    return told
+
+
+@TASK
+def test_check_env(task):
+    """Gymnasium's own checker has no complaint."""
+    env = gymnasium.make(task, render_mode="rgb_array", width=64, height=48)
+    check_env(env.unwrapped, skip_close_check=True)
+    env.close()
+
+
+@TASK
+@MODES
+def test_engines_agree(task, mode, make_vec):
+    """Serial and native give the same bits for the same seed, at any thread count."""
+    options = {"max_episode_steps": 7, "autoreset_mode": mode}
+    want = rollout(make_vec(task, 5, engine="serial", **options), 20, mode=mode)
+    for threads in (1, 2, 3):
+        envs = make_vec(task, 5, engine="native", threads=threads, **options)
+        assert same(want, rollout(envs, 20, mode=mode))
+
+
+@STATEFUL
+def test_engines_agree_when_randomised(task, make_vec):
+    """Domain randomisation belongs to the row's seed, not to the batch."""
+    options = {"max_episode_steps": 7, "randomize": True}
+    want = rollout(make_vec(task, 4, engine="serial", **options), 18)
+    assert same(want, rollout(make_vec(task, 4, engine="native", **options), 18))
+
+
+@TASK
+def test_single_env_is_a_row(task, make_vec):
+    """gymnasium.make(id) seeded like row i is row i."""
+    envs = make_vec(task, 3, max_episode_steps=50)
+    env = gymnasium.make(task, max_episode_steps=50)
+    (obs, _), (single, _) = envs.reset(seed=10), env.reset(seed=12)
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        assert all(np.array_equal(obs[k][2], single[k]) for k in single)
+        actions = rng.uniform(-1, 1, envs.action_space.shape).astype(envs.action_space.dtype)
+        obs, reward, *_ = envs.step(actions)
+        single, single_reward, *_ = env.step(actions[2])
+        assert reward[2] == single_reward
+    env.close()
+
+
+@TASK
+def test_observations_are_inside_the_space(task, make_vec):
+    """After reset and under random actions."""
+    envs = make_vec(task, 8)
+    obs, _ = envs.reset(seed=0)
+    assert envs.observation_space.contains(obs)
+    envs.action_space.seed(0)
+    for _ in range(30):
+        assert envs.observation_space.contains(envs.step(envs.action_space.sample())[0])
+
+
+@TASK
+def test_a_thousand_random_actions(task, make_vec, capfd):
+    """No NaN, no fault, no warning of MuJoCo's."""
+    envs = make_vec(task, 4)
+    envs.reset(seed=1)
+    envs.action_space.seed(1)
+    for _ in range(1000):
+        obs, reward, *_, info = envs.step(envs.action_space.sample())
+        assert np.isfinite(reward).all() and "env_error" not in info
+    assert all(np.isfinite(v).all() for v in obs.values())
+    assert "WARNING" not in capfd.readouterr().err
+
+
+@TASK
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_a_chunk_equals_its_steps(task, mode, make_vec):
+    """step_chunk(K) is K steps, up to each row's end; a waiting row only resets."""
+    envs = make_vec(task, 3, max_episode_steps=5, autoreset_mode=mode)
+    twins = [make_vec(task, 1, max_episode_steps=5, autoreset_mode="Disabled") for _ in range(3)]
+    envs.reset(seed=2)
+    for row, twin in enumerate(twins):
+        twin.reset(seed=2 + row)
+    rng = np.random.default_rng(3)
+    waits = [False] * 3
+    for _ in range(6):
+        shape = (3, 4, *envs.single_action_space.shape)
+        actions = rng.uniform(-1, 1, shape).astype(envs.action_space.dtype)
+        obs, reward, term, trunc, info = envs.step_chunk(actions)
+        for row, twin in enumerate(twins):
+            want = _walk(twin, actions[row], waits[row])
+            assert info["num_steps"][row] == want["steps"]
+            assert (reward[row], term[row], trunc[row]) == want["result"]
+            shown = {name: value[row] for name, value in obs.items()}
+            has_ended = term[row] or trunc[row]
+            if mode == "SameStep" and has_ended:
+                assert same(info["final_obs"][row], want["obs"])
+                want["obs"] = _first_row(twin.reset()[0])
+            waits[row] = has_ended and mode == "NextStep"
+            assert same(shown, want["obs"])
+
+
+def _first_row(obs):
+    return {name: value[0] for name, value in obs.items()}
+
+
+def _walk(twin, actions, waits):
+    """Do with plain steps what a chunk promises for one row."""
+    if waits:
+        return {"obs": _first_row(twin.reset()[0]), "steps": 0, "result": (0.0, False, False)}
+    total = 0.0
+    for taken, action in enumerate(actions, start=1):  # noqa: B007
+        obs, reward, term, trunc, _ = twin.step(action[None])
+        total += reward[0]
+        if term[0] or trunc[0]:
+            break
+    return {"obs": _first_row(obs), "steps": taken, "result": (total, term[0], trunc[0])}
+
+
+@STATEFUL
+def test_expert_solves_it(task, make_vec):
+    """At least 95 % of 60 episodes; 'slow' has the 200 of the closing note."""
+    assert success_rate(make_vec(task, 20), task, 60) >= 0.95
+
+
+@STATEFUL
+@pytest.mark.slow
+@pytest.mark.parametrize("randomize", [False, True])
+def test_expert_solves_200(task, randomize, make_vec):
+    """At least 95 % of 200 episodes, with and without domain randomisation."""
+    assert success_rate(make_vec(task, 50, randomize=randomize), task, 200) >= 0.95
+
+
+@STATEFUL
+def test_random_policy_fails(task, make_vec):
+    """Below 10 %, below 30 % for reaching: success is no accident."""
+    rate = success_rate(make_vec(task, 50), task, 100, random=True)
+    assert rate < (0.30 if "Reach" in task else 0.10)
+
+
+def success_rate(envs, task, episodes, random=False):
+    expert = maniple.expert(task, envs.num_envs)
+    envs.action_space.seed(0)
+    obs, _ = envs.reset(seed=100)
+    counted = np.zeros(envs.num_envs, int)
+    each = episodes // envs.num_envs
+    wins = 0
+    while (counted < each).any():
+        actions = envs.action_space.sample() if random else expert.act(obs)
+        obs, _, term, trunc, info = envs.step(actions)
+        ended = term | trunc
+        # Every row counts its first episodes only: quick successes must not crowd out the rest.
+        wins += int((info["success"] & ended & (counted < each)).sum())
+        counted += ended
+        expert.reset(ended)
+    return wins / (each * envs.num_envs)
