@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 from maniple.core.errors import BadConfig, unknown
@@ -26,7 +27,7 @@ EXPERTS: dict[str, str] = {
     "so101/StackCubes-v0": "maniple.envs.so101.experts:stack_cubes",
 }
 
-ENGINES = ("auto", "native", "serial")
+ENGINES = ("auto", "native", "process", "serial")
 
 
 def find(task: str) -> type:
@@ -67,7 +68,7 @@ def make(id: str, **options: Any) -> Any:
 
 
 def make_vec(
-    id: str,
+    id: str | Callable[..., Any],
     num_envs: int = 1,
     *,
     engine: str = "auto",
@@ -80,51 +81,103 @@ def make_vec(
     """Make many environments that are stepped as one.
 
     Args:
-        id: A task, as 'maniple list' shows them.
+        id: A task of 'maniple list', any other Gymnasium id, or a function that makes an
+            environment.
         num_envs: How many; under torchrun, per rank.
-        engine: native (this process, MuJoCo's threads), serial (one row after the other, for a
-            debugger), or auto.
-        workers: Worker processes of the process engine.
+        engine: native (this process, MuJoCo's threads), process (worker processes), serial (one
+            row after the other, for a debugger), or auto: native for tasks without cameras,
+            process for the rest.
+        workers: Worker processes; None: this rank's share of the cores.
         threads: Threads of the native engine; None: this rank's share of the cores.
         autoreset_mode: Gymnasium's NextStep, SameStep or Disabled.
         copy_obs: Return copies; False gives read-only views that stay valid for one more step.
-        options: Settings of the environment, see `EnvConfig`.
+        options: Settings of the environment, see `EnvConfig`, and of the process engine, see
+            `ProcessConfig`.
     """
     from gymnasium.vector import AutoresetMode
 
     from maniple.core.rank import Rank
-    from maniple.engine.local import LocalEngine
     from maniple.engine.vector import VectorEnv
 
     if not isinstance(num_envs, int) or isinstance(num_envs, bool) or num_envs < 1:
         raise BadConfig(f"num_envs is {num_envs!r}; it must be a whole number, 1 or larger.")
     if engine not in ENGINES:
         raise unknown("engine", engine, ENGINES, f"one of {ENGINES}")
-    if threads is not None and threads < 1:
-        raise BadConfig(f"threads is {threads}; it must be 1 or larger.")
-    if workers is not None:
-        raise BadConfig("workers belongs to the process engine; leave it out.")
+    for name, value in (("threads", threads), ("workers", workers)):
+        if value is not None and value < 1:
+            raise BadConfig(f"{name} is {value}; it must be 1 or larger.")
     mode = _autoreset(AutoresetMode, autoreset_mode)
-    name = "native" if engine == "auto" else engine
+    process_options = _take_process_options(options)
+    made_of = recipe(id, options)
+    name = _choose(engine, made_of, num_envs, workers) if engine == "auto" else engine
+    cpus = Rank.here().num_cpus()
+    if name == "process":
+        from maniple.engine.process import ProcessConfig, ProcessEngine
+
+        count = workers or min(num_envs, cpus)
+        config = ProcessConfig(workers=count, preload=_modules(made_of), **process_options)
+        return VectorEnv(ProcessEngine(made_of, num_envs, mode, config), name, mode, copy_obs)
+    if workers is not None or process_options:
+        stray = "workers" if workers is not None else next(iter(process_options))
+        raise BadConfig(f"{stray} belongs to the process engine; add engine='process'.")
+    from maniple.engine.local import LocalEngine
+
+    is_serial = name == "serial"
     made = LocalEngine(
-        recipe(id, options),
-        num_envs,
-        threads or (1 if name == "serial" else Rank.here().num_cpus()),
-        mode,
-        one_by_one=name == "serial",
+        made_of, num_envs, threads or (1 if is_serial else cpus), mode, one_by_one=is_serial
     )
     return VectorEnv(made, name, mode, copy_obs)
 
 
-def recipe(id: str, options: dict[str, Any]) -> Any:
+def recipe(id: str | Callable[..., Any], options: dict[str, Any]) -> Any:
     """Return the picklable description of an environment."""
     from maniple.envs.config import EnvConfig
     from maniple.envs.extended import ExtendedRecipe, is_extended
     from maniple.envs.group import TaskRecipe
 
+    if not isinstance(id, str) or (id not in TASKS and _is_gymnasium_id(id)):
+        return _foreign_recipe(id, options)
     task = find(id)
     kind = ExtendedRecipe if is_extended(task) else TaskRecipe
     return kind(task, EnvConfig.of(options))
+
+
+def _foreign_recipe(id: str | Callable[..., Any], options: dict[str, Any]) -> Any:
+    from maniple.envs.foreign import ForeignRecipe
+
+    if not (isinstance(id, str) or callable(id)):
+        raise BadConfig(f"{id!r} is neither a task's id nor a function that makes an environment.")
+    clip = bool(options.pop("clip_actions", False))
+    return ForeignRecipe(id, tuple(options.items()), clip)
+
+
+def _is_gymnasium_id(id: str) -> bool:
+    import gymnasium
+
+    return id in gymnasium.registry
+
+
+def _take_process_options(options: dict[str, Any]) -> dict[str, Any]:
+    from dataclasses import fields
+
+    from maniple.engine.process import ProcessConfig
+
+    names = {f.name for f in fields(ProcessConfig)} - {"workers", "preload"}
+    return {name: options.pop(name) for name in list(options) if name in names}
+
+
+def _choose(engine: str, made_of: Any, num_envs: int, workers: int | None) -> str:
+    from maniple.envs.group import TaskRecipe
+
+    is_state_only = isinstance(made_of, TaskRecipe) and not made_of.config.cameras
+    if workers is None and (is_state_only or num_envs == 1):
+        return "native"
+    return "process"
+
+
+def _modules(made_of: Any) -> tuple[str, ...]:
+    """Modules that every worker imports in order to build its environments."""
+    return ("mujoco", type(made_of).__module__)
 
 
 def register_all() -> None:

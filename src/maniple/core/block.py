@@ -47,7 +47,8 @@ class Block:
     def copy(self) -> dict[str, NDArray]:
         """Return named arrays that later steps leave alone."""
         packed = {dtype: array.copy() for dtype, array in self.packed.items()}
-        return self._views(packed, {name: array.copy() for name, array in self.large.items()})
+        large = {name: array.copy() for name, array in self.large.items()} if self.large else {}
+        return self._views(packed, large)
 
     def frozen(self) -> dict[str, NDArray]:
         """Return named read-only views of the live arrays."""
@@ -59,7 +60,7 @@ class Block:
 
     def take(self, row: int) -> dict[str, NDArray]:
         """Copy one row out."""
-        return {name: array[row].copy() for name, array in self.arrays.items()}
+        return {name: np.array(array[row]) for name, array in self.arrays.items()}
 
     def put(self, row: int, values: dict[str, NDArray]) -> None:
         """Write one row back, as `take` gave it."""

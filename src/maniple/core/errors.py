@@ -38,6 +38,10 @@ class ResetNeeded(ManipleError, RuntimeError):
     """A row stepped before its first reset, or after its end with autoreset disabled."""
 
 
+class WorkerDied(ManipleError, RuntimeError):
+    """A worker process that ended or hung, and could not be replaced any more."""
+
+
 class MissingExtra(ManipleError, ImportError):
     """An optional package that is not installed."""
 

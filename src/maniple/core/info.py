@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,12 @@ from numpy.typing import NDArray
 from maniple.core.block import Block
 
 
-def row_info(extras: Block, row: int) -> dict[str, Any]:
+def row_info(extras: Mapping[str, NDArray]) -> dict[str, Any]:
     """Return one environment's info; 'terms.near' becomes info["terms"]["near"]."""
     info: dict[str, Any] = {}
-    for name, array in extras.arrays.items():
+    for name, array in extras.items():
         head, _, tail = name.partition(".")
-        value = array[row].item() if array.ndim == 1 else array[row].copy()
+        value = array.item() if array.ndim == 0 else array
         if tail:
             info.setdefault(head, {})[tail] = value
         else:

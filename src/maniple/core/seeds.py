@@ -43,6 +43,13 @@ def row_seeds(seed: int | Sequence[int | None] | None, rows: int) -> list[int | 
     return seeds
 
 
+def reborn_seed(seed: int, incarnation: int) -> int:
+    """Return the seed of a row whose simulator was replaced for the n-th time."""
+    with np.errstate(over="ignore"):
+        mixed = _hash(_hash(np.array([seed % 2**64], np.uint64)) ^ np.uint64(incarnation))
+    return int(mixed[0] >> np.uint64(1))
+
+
 class SeedTree:
     """Remember which random stream every row is on, so that any episode replays alone."""
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from maniple.core.errors import ResetNeeded
 from maniple.core.flags import any_true
 from maniple.core.group import Group
-from maniple.core.info import row_info
 from maniple.core.step import StepArrays
 
 
@@ -21,7 +20,7 @@ class Final(NamedTuple):
 
     row: int
     obs: dict[str, NDArray]
-    info: dict[str, Any]
+    extras: dict[str, NDArray]
 
 
 class Cohort:
@@ -41,10 +40,19 @@ class Cohort:
         self._ended = np.zeros(self.rows, np.bool_)
         self._has_ended = False
         self._remarks: dict[int, dict[str, Any]] = {}
+        self._first_seeds: Sequence[int | None] | None = None
+
+    def wait_for_reset(self, seeds: Sequence[int]) -> None:
+        """Treat every row as ended: the next step begins its episode, with these seeds."""
+        self._ended[:] = True
+        self._has_ended = True
+        self._first_seeds = seeds
 
     def remarks(self) -> dict[int, dict[str, Any]]:
         """Return and forget what is to be said of single rows."""
-        remarks, self._remarks = self._remarks | self.group.infos(), {}
+        remarks = self.group.infos()
+        if self._remarks:
+            remarks, self._remarks = self._remarks | remarks, {}
         return remarks
 
     def reset(
@@ -112,7 +120,10 @@ class Cohort:
                 "envs.reset(options={'reset_mask': terminated | truncated})."
             )
         waiting = np.flatnonzero(self._ended)
-        self.group.reset(waiting, [None] * len(waiting), {})
+        seeds: Sequence[int | None] = [None] * len(waiting)
+        if self._first_seeds is not None:
+            seeds, self._first_seeds = self._first_seeds, None
+        self.group.reset(waiting, seeds, {})
         return ~self._ended
 
     def _step_and_restart(self, arrays: StepArrays, actions: NDArray) -> None:
@@ -136,8 +147,12 @@ class Cohort:
         rows = np.flatnonzero(self._ended)
         self._remarks = self.group.infos()
         for row in rows.tolist():
-            info = row_info(arrays.extras, row) | self._remarks.pop(row, {})
-            self.finals.append(Final(self.first_row + row, arrays.obs.take(row), info))
+            remark = self._remarks.pop(row, {})
+            if remark:
+                # The remark is about the episode that is over.
+                self._remarks[row] = {"final_info": remark}
+            obs, extras = arrays.obs.take(row), arrays.extras.take(row)
+            self.finals.append(Final(self.first_row + row, obs, extras))
         kept = arrays.reward.copy(), arrays.terminated.copy(), arrays.truncated.copy()
         self.group.reset(rows, [None] * len(rows), {})
         self.group.report()

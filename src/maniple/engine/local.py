@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from maniple.core.group import Contract, Recipe
 from maniple.core.rank import Rank
 from maniple.core.step import StepArrays
+from maniple.engine.attribute import touch
 from maniple.engine.cohort import Cohort, Final
 from maniple.engine.stats import Times
 
@@ -48,6 +49,7 @@ class LocalEngine:
         ]
         self.turn = 0
         self.exec_times = Times()
+        self.last_exec_s = 0.0
         self._slices = [slice(a, a + n) for a, n in zip(starts, sizes, strict=True)]
         self._cohorts = [
             Cohort(group, [t.rows_of(rows) for t in self.turns], mode, rows.start)
@@ -76,7 +78,8 @@ class LocalEngine:
         else:
             for cohort, part in zip(self._cohorts, self._slices, strict=True):
                 cohort.step(self.turn, actions[part])
-        self.exec_times.add(perf_counter() - start)
+        self.last_exec_s = perf_counter() - start
+        self.exec_times.add(self.last_exec_s)
 
     def chunk(self, actions: NDArray) -> None:
         """Take K actions in every row."""
@@ -84,7 +87,8 @@ class LocalEngine:
         start = perf_counter()
         for cohort, part in zip(self._cohorts, self._slices, strict=True):
             cohort.chunk(self.turn, actions[part])
-        self.exec_times.add(perf_counter() - start)
+        self.last_exec_s = perf_counter() - start
+        self.exec_times.add(self.last_exec_s)
 
     def num_steps(self) -> NDArray[np.int64]:
         """Steps that each row took in the last call."""
@@ -96,16 +100,20 @@ class LocalEngine:
 
     def remarks(self) -> dict[int, dict[str, Any]]:
         """Return and forget what is to be said of single rows."""
+        if len(self._cohorts) == 1:
+            return self._cohorts[0].remarks()
         found: dict[int, dict[str, Any]] = {}
         for cohort in self._cohorts:
             for row, remark in cohort.remarks().items():
                 found[cohort.first_row + row] = remark
         return found
 
+    def extra_stats(self) -> dict[str, Any]:
+        """Nothing more to tell: there are no workers."""
+        return {}
+
     def each_row(self, what: str, name: str, args: tuple, kwargs: dict, values: Any = None) -> list:
         """Get, set or call an attribute in every row."""
-        from maniple.engine.attribute import touch
-
         results = []
         for cohort in self._cohorts:
             for row in range(cohort.rows):

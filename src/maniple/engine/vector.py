@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from maniple.core.action import ActionCheck
 from maniple.core.errors import BadConfig, ClosedError, ResetNeeded
 from maniple.core.group import Contract
-from maniple.core.info import add_rare, batch_info
+from maniple.core.info import add_rare, batch_info, row_info
 from maniple.core.seeds import row_seeds
 from maniple.core.space import nester
 from maniple.core.step import StepArrays
@@ -34,6 +34,7 @@ class Engine(Protocol):
     turns: list[StepArrays]
     turn: int
     exec_times: Times
+    last_exec_s: float
 
     def reset(self, mask: NDArray[np.bool_], seeds: Sequence, options: dict) -> None: ...
     def step(self, actions: NDArray) -> None: ...
@@ -41,6 +42,7 @@ class Engine(Protocol):
     def num_steps(self) -> NDArray[np.int64]: ...
     def finals(self) -> list[Final]: ...
     def remarks(self) -> dict[int, dict[str, Any]]: ...
+    def extra_stats(self) -> dict[str, Any]: ...
     def each_row(
         self, what: str, name: str, args: tuple, kwargs: dict, values: Any = None
     ) -> list: ...
@@ -109,13 +111,10 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         """Take one action in every row."""
         start = perf_counter()
         self._check_ready()
-        checked = self._check(actions, self._lead)
-        before = perf_counter()
-        self._engine.step(checked)
-        after = perf_counter()
+        self._engine.step(self._check(actions, self._lead))
         self._env_steps += self.num_envs
         result = self._result()
-        self._transport_times.add(perf_counter() - after + before - start)
+        self._transport_times.add(perf_counter() - start - self._engine.last_exec_s)
         return result
 
     def step_chunk(self, actions: ArrayLike) -> StepResult:
@@ -132,15 +131,12 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             raise BadConfig(
                 f"step_chunk() got shape {array.shape}; it takes (num_envs, K, ...) with K >= 1."
             )
-        checked = self._check(array, (self.num_envs, array.shape[1]))
-        before = perf_counter()
-        self._engine.chunk(checked)
-        after = perf_counter()
+        self._engine.chunk(self._check(array, (self.num_envs, array.shape[1])))
         num_steps = self._engine.num_steps()
         self._env_steps += int(num_steps.sum())
         obs, reward, terminated, truncated, info = self._result()
         info["num_steps"], info["_num_steps"] = num_steps, self._everyone
-        self._transport_times.add(perf_counter() - after + before - start)
+        self._transport_times.add(perf_counter() - start - self._engine.last_exec_s)
         return obs, reward, terminated, truncated, info
 
     def stats(self) -> dict[str, Any]:
@@ -152,6 +148,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             "env_steps": self._env_steps,
             "exec_ms": self._engine.exec_times.summary_ms(),
             "transport_ms": self._transport_times.summary_ms(),
+            **self._engine.extra_stats(),
         }
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -215,13 +212,13 @@ class VectorEnv(gymnasium.vector.VectorEnv):
     def _add_finals(self, info: dict[str, Any], finals: list[Final]) -> None:
         final_obs = np.full(self.num_envs, None, object)
         mask = np.zeros(self.num_envs, np.bool_)
-        final_info: dict[str, Any] = {}
+        final_info: dict[str, Any] = info.setdefault("final_info", {})
         for final in finals:
             final_obs[final.row] = self._nest(final.obs)
             mask[final.row] = True
-            add_rare(final_info, {final.row: final.info}, self.num_envs)
+            add_rare(final_info, {final.row: row_info(final.extras)}, self.num_envs)
         info["final_obs"], info["_final_obs"] = final_obs, mask
-        info["final_info"], info["_final_info"] = final_info, mask.copy()
+        info["_final_info"] = mask.copy()
 
     def _seen(self) -> Any:
         if self.copy_obs:

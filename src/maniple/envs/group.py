@@ -30,6 +30,8 @@ from maniple.sim.randomise import Randomiser
 from maniple.sim.scene import compile_model
 from maniple.sim.state import State
 
+NOTHING: dict[int, dict[str, Any]] = {}
+
 
 @dataclass(frozen=True)
 class TaskRecipe:
@@ -87,12 +89,16 @@ class TaskGroup:
             self.contract.observation, self.contract.extras, num_envs
         )
         self._targets = self._target_arrays(self._out)
+        self._targets_of: dict[int, list[NDArray]] = {}
         self._bounds = [(d, low, high) for d, (low, high) in self._out.obs.bounds().items()]
 
     def bind(self, arrays: StepArrays) -> None:
         """Write into these arrays from now on."""
         self._previous, self._out = self._out, arrays
-        self._targets = self._target_arrays(arrays)
+        targets = self._targets_of.get(id(arrays))
+        if targets is None:
+            targets = self._targets_of[id(arrays)] = self._target_arrays(arrays)
+        self._targets = targets
 
     def reset(
         self, rows: NDArray[np.intp], seeds: Sequence[int | None], options: dict | None = None
@@ -156,6 +162,8 @@ class TaskGroup:
 
     def infos(self) -> dict[int, dict[str, Any]]:
         """Return and forget the faults since the last call."""
+        if not self._remarks:
+            return NOTHING
         remarks, self._remarks = self._remarks, {}
         return remarks
 

@@ -1,0 +1,74 @@
+"""Let two processes wake each other: a bounded spin that yields the core, then a sleep."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+from time import perf_counter_ns
+
+# Long enough for a quick environment to answer, short enough to cost nothing when it does not.
+# A spin must yield: on shared cores a busy wait keeps the other side from running.
+SPIN_NS = 120_000
+# A wake-up cannot be missed on the machines we know; should one be, this is what it costs.
+RECHECK_S = 0.5
+TOKEN = b"."
+
+
+def post(words: memoryview, at: int, value: int, sleeps_at: int, wake: socket.socket) -> None:
+    """Publish a word and wake its reader if it has gone to sleep."""
+    words[at] = value
+    # The system call stands between this store and that load, as a fence.
+    os.sched_yield()
+    if words[sleeps_at]:
+        ring(wake)
+
+
+def ring(wake: socket.socket) -> None:
+    """Send a wake-up; a reader that has not fetched the last ones needs no more."""
+    try:
+        wake.send(TOKEN, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+    except (BlockingIOError, BrokenPipeError, ConnectionError):
+        pass
+
+
+def drain(wake: socket.socket) -> bool:
+    """Take all wake-ups out; return False if the other side has gone."""
+    try:
+        while True:
+            if not wake.recv(4096, socket.MSG_DONTWAIT):
+                return False
+    except BlockingIOError:
+        return True
+    except ConnectionError:
+        return False
+
+
+def await_change(words: memoryview, at: int, old: int, sleeps_at: int, wake: socket.socket) -> int:
+    """Wait in a worker until a word differs from `old`; return it.
+
+    Raises:
+        EOFError: The parent is gone.
+    """
+    yield_core = os.sched_yield
+    until = perf_counter_ns() + SPIN_NS
+    while True:
+        for _ in range(16):
+            value = words[at]
+            if value != old:
+                return value
+            yield_core()
+        if perf_counter_ns() > until:
+            break
+    while True:
+        words[sleeps_at] = 1
+        yield_core()
+        value = words[at]
+        if value == old:
+            select.select([wake], [], [], RECHECK_S)
+            if not drain(wake):
+                raise EOFError("the parent has gone")
+            value = words[at]
+        words[sleeps_at] = 0
+        if value != old:
+            return value

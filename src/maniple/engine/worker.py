@@ -1,0 +1,201 @@
+"""Be a worker: build a group of environments, then obey orders from the slab."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import pickle
+import signal
+import socket
+import traceback
+from dataclasses import dataclass, field
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from maniple.core.group import Group
+from maniple.engine import slab as layout
+from maniple.engine.attribute import touch
+from maniple.engine.cohort import Cohort
+from maniple.engine.gate import await_change, ring
+from maniple.engine.slab import Slab, SlabShape
+from maniple.engine.talk import hear, say
+
+# Orders.
+STEP, CHUNK, RESET, TOUCH, CLOSE = 1, 2, 3, 4, 5
+STACK_SIGNAL = signal.SIGUSR1
+"""Writes the Python stack into the post-mortem file, even while the GIL is held."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker is told at its birth."""
+
+    recipe: bytes
+    """The recipe, as cloudpickle wrote it."""
+    worker: int
+    first_row: int
+    rows: int
+    rank: int
+    mode: AutoresetMode
+    shape: SlabShape | None = None
+    """The slab's, for a worker that takes another one's place."""
+    seeds: tuple[int, ...] = ()
+    """Seeds of the first episodes of a replacement."""
+    last_order: int = 0
+    cpus: tuple[int, ...] = ()
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+def work(data: bytes, fds: list[int]) -> None:
+    """Run a worker until it is told to close, or until its parent is gone."""
+    job: Job = pickle.loads(data)  # noqa: S301  (from our own parent)
+    channel_fd, wake_fd, post_mortem, *slab_fd = fds
+    faulthandler.enable(file=post_mortem)
+    faulthandler.register(STACK_SIGNAL, file=post_mortem, all_threads=True)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.environ.update(job.environment)
+    if job.cpus:
+        os.sched_setaffinity(0, job.cpus)
+    channel, wake = socket.socket(fileno=channel_fd), socket.socket(fileno=wake_fd)
+    try:
+        group = _build(job)
+    except BaseException:
+        say(channel, ("failed", traceback.format_exc()))
+        raise SystemExit(3) from None
+    if job.shape is None:
+        # The parent makes the slab from what the first worker says of its environments.
+        say(channel, ("built", group.contract))
+        shape = hear(channel)
+        slab = Slab(shape, _receive_fd(channel))
+    else:
+        slab = Slab(job.shape, slab_fd[0])
+    worker = _Worker(job, group, slab, channel, wake)
+    say(channel, ("ready", os.getpid()))
+    try:
+        worker.serve()
+    except EOFError:
+        pass
+    finally:
+        group.close()
+
+
+class _Worker:
+    """The loop, and the orders it knows."""
+
+    def __init__(
+        self, job: Job, group: Group, slab: Slab, channel: socket.socket, wake: socket.socket
+    ) -> None:
+        self._job = job
+        self._slab = slab
+        self._channel = channel
+        self._wake = wake
+        self._rows = slice(job.first_row, job.first_row + job.rows)
+        turns = [turn.rows_of(self._rows) for turn in slab.turns]
+        self._cohort = Cohort(group, turns, job.mode, job.first_row)
+        if job.seeds:
+            self._cohort.wait_for_reset(job.seeds)
+        self._actions = slab.actions[self._rows]
+        self._num_steps = slab.num_steps[self._rows]
+        self._base = job.worker * layout.WORDS
+        self._parent = slab.shape.workers * layout.WORDS
+
+    def serve(self) -> None:
+        """Wait for orders and carry them out."""
+        words, base = self._slab.words, self._base
+        order_at, sleeps_at = base + layout.ORDER, base + layout.SLEEPS
+        order = self._job.last_order
+        while True:
+            order = await_change(words, order_at, order, sleeps_at, self._wake)
+            opcode = words[base + layout.OPCODE]
+            if opcode == CLOSE:
+                self._publish(order)
+                return
+            start = perf_counter_ns()
+            try:
+                remarks = self._obey(opcode)
+            except Exception:
+                say(self._channel, ("error", traceback.format_exc()))
+                raise SystemExit(4) from None
+            words[base + layout.EXEC_NS] = perf_counter_ns() - start
+            words[base + layout.TALKS] = 0
+            if remarks is not None:
+                # Announced in the slab before it is said, so that the parent knows to listen.
+                words[base + layout.TALKS] = 1
+                self._publish(order)
+                say(self._channel, remarks)
+            else:
+                self._publish(order)
+
+    def _obey(self, opcode: int) -> Any:
+        words, base = self._slab.words, self._base
+        turn = words[base + layout.TURN]
+        cohort = self._cohort
+        if opcode == STEP:
+            cohort.step(turn, self._actions[:, 0])
+        elif opcode == CHUNK:
+            cohort.chunk(turn, self._actions[:, : words[base + layout.CHUNK]])
+            self._num_steps[:] = cohort.num_steps
+        elif opcode == RESET:
+            self._reset(turn)
+        elif opcode == TOUCH:
+            return self._touch()
+        self._keep_finals()
+        return cohort.remarks() or None
+
+    def _reset(self, turn: int) -> None:
+        slab, part = self._slab, self._rows
+        options = hear(self._channel) if self._slab.words[self._base + layout.CHUNK] else {}
+        rows = np.flatnonzero(slab.chosen[part])
+        has, given = slab.has_seed[part], slab.seeds[part]
+        seeds = [int(given[row]) if has[row] else None for row in rows]
+        self._cohort.reset(turn, rows, seeds, options)
+
+    def _keep_finals(self) -> None:
+        slab, finals = self._slab, self._cohort.finals
+        slab.final_rows[self._rows] = False
+        for final in finals:
+            slab.finals.put(final.row, final.obs)
+            slab.final_extras.put(final.row, final.extras)
+            slab.final_rows[final.row] = True
+
+    def _touch(self) -> list[Any]:
+        what, name, args, kwargs, values = hear(self._channel)
+        group = self._cohort.group
+        results = []
+        for row in range(self._job.rows):
+            value = None if values is None else values[row]
+            try:
+                results.append((True, touch(group.row(row), what, name, args, kwargs, value)))
+            except Exception as error:
+                results.append((False, _portable(error)))
+        return results
+
+    def _publish(self, order: int) -> None:
+        words, base = self._slab.words, self._base
+        words[base + layout.DONE] = order
+        os.sched_yield()
+        if words[self._parent + layout.WAITS]:
+            ring(self._wake)
+
+
+def _build(job: Job) -> Group:
+    recipe = pickle.loads(job.recipe)  # noqa: S301  (from our own parent)
+    return recipe.group(job.rows, 1, job.rank, job.first_row)
+
+
+def _portable(error: Exception) -> Exception:
+    """Return the error if it survives a pickle, else its text as a plain one."""
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301
+        return error
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+
+
+def _receive_fd(channel: socket.socket) -> int:
+    _, fds, _, _ = socket.recv_fds(channel, 1, 1)
+    return fds[0]

@@ -1,0 +1,278 @@
+"""Fork workers from one small process that has imported everything once."""
+
+from __future__ import annotations
+
+import array
+import atexit
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from time import monotonic
+from typing import Any
+
+from maniple.core.errors import ManipleError
+from maniple.engine.life import die_with, one_thread_each
+from maniple.engine.talk import Silence, hear, say
+
+START_SECONDS = 60.0
+
+
+class Zygote:
+    """The parent's handle: asks for workers, and is told how they ended.
+
+    It is exec'd, so that it has no thread, no GL context and no torch to inherit; it forks, so
+    that the 64th worker is ready in milliseconds and shares its memory with the first.
+    """
+
+    def __init__(self, preload: Sequence[str]) -> None:
+        self._channel, theirs = socket.socketpair()
+        self._statuses: dict[int, int] = {}
+        words = [sys.executable, "-m", __name__, str(theirs.fileno()), str(os.getpid()), *preload]
+        self._process = _lasting_popen(words, theirs.fileno())
+        theirs.close()
+        try:
+            hear(self._channel, monotonic() + START_SECONDS)
+        except (EOFError, Silence):
+            self.close()
+            raise ManipleError(
+                "The process that workers are forked from did not start. "
+                f"Try by hand: {sys.executable} -c 'import mujoco, gymnasium'"
+            ) from None
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether workers can still be had from it."""
+        return self._process.poll() is None
+
+    def fork(self, job: bytes, fds: Sequence[int]) -> int:
+        """Start a worker with a pickled job and some descriptors; return its process id."""
+        self._read_statuses()
+        say(self._channel, ("fork", len(job)), monotonic() + START_SECONDS)
+        _send_with_fds(self._channel, job, fds)
+        while True:
+            word, value, *rest = hear(self._channel, monotonic() + START_SECONDS)
+            if word == "forked":
+                return value
+            self._statuses[value] = rest[0]
+
+    def status(self, pid: int, patience_s: float = 0.5) -> int | None:
+        """Return how a worker ended, as os.waitstatus_to_exitcode; None if it is not known."""
+        until = monotonic() + patience_s
+        while pid not in self._statuses:
+            try:
+                word, value, *rest = hear(self._channel, until)
+            except (EOFError, Silence):
+                return None
+            if word == "ended":
+                self._statuses[value] = rest[0]
+        return self._statuses.pop(pid)
+
+    def close(self) -> None:
+        """End it, and with it every worker that is left."""
+        self._channel.close()
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+
+    def _read_statuses(self) -> None:
+        while True:
+            try:
+                word, value, *rest = hear(self._channel, monotonic())
+            except (EOFError, Silence):
+                return
+            if word == "ended":
+                self._statuses[value] = rest[0]
+
+
+def _lasting_popen(words: list[str], fd: int) -> subprocess.Popen:
+    """Start a child from a thread that lasts.
+
+    The kernel's parent-death signal fires when the *thread* that started a child ends, which
+    need not be the end of the process.
+    """
+    made: list[Any] = []
+
+    def start() -> None:
+        try:
+            made.append(
+                subprocess.Popen(
+                    words,
+                    pass_fds=(fd,),
+                    env=one_thread_each(dict(os.environ)),
+                    stdin=subprocess.DEVNULL,
+                )
+            )
+        except OSError as error:
+            made.append(error)
+
+    if threading.current_thread() is threading.main_thread():
+        start()
+    else:
+        ready = threading.Event()
+
+        def keep() -> None:
+            start()
+            ready.set()
+            made[0].wait() if isinstance(made[0], subprocess.Popen) else None
+
+        threading.Thread(target=keep, name="maniple-zygote-keeper", daemon=True).start()
+        ready.wait()
+    if isinstance(made[0], OSError):
+        raise ManipleError(f"Cannot start a process: {made[0].strerror}. Is a limit reached?")
+    return made[0]
+
+
+class _Shared:
+    """One zygote for all engines of this process, gone with the last of them."""
+
+    def __init__(self) -> None:
+        self._zygote: Zygote | None = None
+        self._users = 0
+        self._lock = threading.Lock()
+
+    def borrow(self, preload: Sequence[str]) -> Zygote:
+        """Return the zygote, starting one if there is none that lives."""
+        with self._lock:
+            self._users += 1
+            return self._living(preload)
+
+    def renew(self, preload: Sequence[str]) -> Zygote:
+        """Return a living zygote to somebody who has borrowed one already."""
+        with self._lock:
+            return self._living(preload)
+
+    def give_back(self) -> None:
+        """End the zygote if nobody else needs it."""
+        with self._lock:
+            self._users -= 1
+            if self._users <= 0 and self._zygote is not None:
+                self._zygote.close()
+                self._zygote = None
+
+    def end(self) -> None:
+        """End it whoever uses it: the process is about to exit."""
+        if self._zygote is not None:
+            self._zygote.close()
+            self._zygote = None
+
+    def _living(self, preload: Sequence[str]) -> Zygote:
+        if self._zygote is not None and not self._zygote.is_alive:
+            self._zygote.close()
+            self._zygote = None
+        if self._zygote is None:
+            try:
+                self._zygote = Zygote(preload)
+            except BaseException:
+                self._users -= 1
+                raise
+        return self._zygote
+
+
+SHARED = _Shared()
+atexit.register(SHARED.end)
+
+
+def _send_with_fds(channel: socket.socket, data: bytes, fds: Sequence[int]) -> None:
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
+    sent = channel.sendmsg([data], rights)
+    while sent < len(data):
+        sent += channel.send(data[sent:])
+
+
+def _receive_with_fds(channel: socket.socket, size: int) -> tuple[bytes, list[int]]:
+    room = socket.CMSG_SPACE(64 * array.array("i").itemsize)
+    data, ancillary, _, _ = channel.recvmsg(size, room)
+    fds = array.array("i")
+    for level, kind, body in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            fds.frombytes(body[: len(body) - len(body) % fds.itemsize])
+    while len(data) < size:
+        data += channel.recv(size - len(data))
+    return data, list(fds)
+
+
+def _serve(fd: int, parent: int, preload: Sequence[str]) -> None:
+    """Be the zygote: import, then fork on request until the parent is gone."""
+    die_with(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    import gc
+    import importlib
+
+    for module in preload:
+        importlib.import_module(module)
+    gc.collect()
+    # Objects made so far are never looked at again by a collector, so that workers share them.
+    gc.freeze()
+    channel = socket.socket(fileno=fd)
+    wake, bell = socket.socketpair()
+    bell.setblocking(False)
+    signal.set_wakeup_fd(bell.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    say(channel, ("ready", os.getpid()))
+    import select
+
+    while True:
+        readable, _, _ = select.select([channel, wake], [], [])
+        if wake in readable:
+            wake.recv(4096)
+            _tell_ended(channel)
+        if channel in readable:
+            try:
+                _, size = hear(channel)
+                job, fds = _receive_with_fds(channel, size)
+            except EOFError:
+                os._exit(0)
+            pid = os.fork()
+            if pid == 0:
+                _become_worker(channel, (wake, bell), job, fds)
+            for received in fds:
+                os.close(received)
+            say(channel, ("forked", pid))
+
+
+def _tell_ended(channel: socket.socket) -> None:
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+        try:
+            say(channel, ("ended", pid, os.waitstatus_to_exitcode(status)))
+        except EOFError:
+            os._exit(0)
+
+
+def _become_worker(channel: socket.socket, bells: tuple, job: bytes, fds: list[int]) -> None:
+    code = 1
+    try:
+        parent = os.getppid()
+        die_with(parent)
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        channel.close()
+        for bell in bells:
+            bell.close()
+        from maniple.engine.worker import work
+
+        work(job, fds)
+        code = 0
+    except SystemExit as ending:
+        code = ending.code if isinstance(ending.code, int) else 1
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    _serve(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])

@@ -1,0 +1,249 @@
+"""Host anybody's Gymnasium environments: a loop, strict about what they return."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from maniple.core.errors import BadConfig
+from maniple.core.group import Contract
+from maniple.core.space import flatten, layout_of, nester
+from maniple.core.spec import ArraySpec, Layout
+from maniple.core.step import StepArrays
+
+
+@dataclass(frozen=True)
+class ForeignRecipe:
+    """A function that makes an environment, or a Gymnasium id."""
+
+    make: Callable[[], gymnasium.Env] | str
+    options: tuple[tuple[str, Any], ...] = ()
+    clip_actions: bool = False
+
+    def build(self) -> gymnasium.Env:
+        """Make one environment."""
+        if callable(self.make):
+            return self.make(**dict(self.options))
+        return gymnasium.make(self.make, **dict(self.options))
+
+    def contract(self) -> Contract:
+        """Describe the environment by making one and closing it."""
+        env = self.build()
+        try:
+            return contract_of(env, self.clip_actions)
+        finally:
+            env.close()
+
+    def group(
+        self, num_envs: int, threads: int, rank: int = 0, first_row: int = 0
+    ) -> ForeignGroup:
+        """Build rows `first_row` and following."""
+        return ForeignGroup(self, num_envs, first_row)
+
+
+def contract_of(env: gymnasium.Env, clip_actions: bool) -> Contract:
+    """Read an environment's spaces."""
+    action = layout_of(env.action_space)
+    if len(action) != 1:
+        raise BadConfig(
+            f"The action space {env.action_space} has {len(action)} parts; only spaces of one "
+            "array can be hosted. Wrap the environment so that it takes a Box."
+        )
+    return Contract(
+        observation=layout_of(env.observation_space),
+        action=Layout({"action": next(iter(action.values()))}),
+        extras=Layout({}),
+        observation_space=env.observation_space,
+        action_space=env.action_space,
+        metadata=dict(env.metadata),
+        render_mode=env.render_mode,
+        clip_actions=clip_actions,
+    )
+
+
+class ForeignGroup:
+    """Environments of one kind, stepped one after the other.
+
+    What they return is held to what their spaces promise. An environment that raises or breaks
+    its promise ends its episode with `env_error`, and is made anew; the others go on.
+    """
+
+    def __init__(self, recipe: ForeignRecipe, num_envs: int, first_row: int) -> None:
+        self._recipe = recipe
+        self._first_row = first_row
+        self.envs: list[gymnasium.Env | None] = [None] * num_envs
+        for row in range(num_envs):
+            try:
+                self.envs[row] = recipe.build()
+            except Exception as error:
+                error.add_note(f"while making the environment of row {first_row + row}")
+                raise
+        env = self.envs[0]
+        assert env is not None
+        self.contract = contract_of(env, recipe.clip_actions)
+        self._specs = list(self.contract.observation.items())
+        self._is_bare = list(self.contract.observation) == ["obs"] and not isinstance(
+            self.contract.observation_space, gymnasium.spaces.Dict
+        )
+        self._to_action = _action_maker(self.contract.action_space)
+        self._out: StepArrays | None = None
+        self._previous: StepArrays | None = None
+        self._infos: dict[int, dict[str, Any]] = {}
+        self._seeds: list[int | None] = [None] * num_envs
+        self._steps = [0] * num_envs
+
+    def bind(self, arrays: StepArrays) -> None:
+        """Write into these arrays from now on; what is not written again is carried over."""
+        if self._out is not None and self._out is not arrays:
+            self._previous = self._out
+        self._out = arrays
+        self._is_carried = False
+
+    def reset(
+        self, rows: NDArray[np.intp], seeds: Sequence[int | None], options: dict | None = None
+    ) -> None:
+        """Begin a new episode in `rows`."""
+        self._carry(len(rows) == len(self.envs))
+        for k, row in enumerate(np.asarray(rows).tolist()):
+            if seeds[k] is not None:
+                self._seeds[row] = seeds[k]
+            self._steps[row] = 0
+            try:
+                obs, info = self._env(row).reset(seed=seeds[k], options=options or None)
+                self._write(row, obs)
+                self._note(row, info)
+            except Exception:
+                self._fail(row, "reset() raised", None)
+
+    def step(self, actions: NDArray, active: NDArray[np.bool_] | None = None) -> None:
+        """Step the active rows (None: all)."""
+        self._carry(active is None)
+        out, envs, to_action = self._out, self.envs, self._to_action
+        assert out is not None
+        reward, terminated, truncated = out.reward, out.terminated, out.truncated
+        rows = range(len(envs)) if active is None else np.flatnonzero(active).tolist()
+        for row in rows:
+            self._steps[row] += 1
+            try:
+                obs, gain, ends, cut, info = envs[row].step(to_action(actions[row]))  # type: ignore
+                self._write(row, obs)
+                gain = float(gain)
+                if not -np.inf < gain < np.inf:
+                    raise ValueError(f"the reward is {gain}")
+                reward[row] = gain
+                terminated[row], truncated[row] = ends, cut
+                if info:
+                    self._note(row, info)
+            except Exception:
+                self._fail(row, "step() failed", actions[row])
+
+    def report(self, final: bool = True) -> None:
+        """Nothing is left to do: reset and step have written already."""
+        self._carry(False)
+
+    def infos(self) -> dict[int, dict[str, Any]]:
+        """Return and forget what the environments said."""
+        infos, self._infos = self._infos, {}
+        return infos
+
+    def row(self, row: int) -> Any:
+        """Return an environment itself."""
+        return self._env(row)
+
+    def close(self) -> None:
+        """Close every environment; one that fails does not keep the others open."""
+        for row, env in enumerate(self.envs):
+            if env is not None:
+                self.envs[row] = None
+                try:
+                    env.close()
+                except Exception:
+                    traceback.print_exc()
+
+    def _env(self, row: int) -> gymnasium.Env:
+        env = self.envs[row]
+        if env is None:
+            env = self.envs[row] = self._recipe.build()
+        return env
+
+    def _carry(self, all_rows_follow: bool) -> None:
+        """Take the last step's arrays over into fresh ones, unless every row is written anew."""
+        if not self._is_carried:
+            self._is_carried = True
+            if not all_rows_follow and self._previous is not None and self._out is not None:
+                self._out.obs.copy_from(self._previous.obs)
+
+    def _note(self, row: int, info: dict[str, Any]) -> None:
+        if info:
+            self._infos.setdefault(row, {}).update(info)
+
+    def _write(self, row: int, obs: Any) -> None:
+        out = self._out
+        assert out is not None
+        space = self.contract.observation_space
+        parts = {"obs": obs} if self._is_bare else flatten(space, obs)
+        for name, spec in self._specs:
+            value = parts[name]
+            if type(value) is not np.ndarray or value.dtype != spec.dtype:
+                value = _converted(name, spec, value)
+            if value.shape != spec.shape:
+                raise ValueError(
+                    f"the observation {name!r} has shape {value.shape}; its space says {spec.shape}"
+                )
+            if spec.dtype.kind == "f" and not np.isfinite(value).all():
+                raise ValueError(f"the observation {name!r} is not finite")
+            out.obs.arrays[name][row] = value
+
+    def _fail(self, row: int, what: str, action: Any) -> None:
+        """End a row's episode with its traceback, and have its environment made anew."""
+        out = self._out
+        assert out is not None
+        trace = traceback.format_exc().strip()
+        self._infos[row] = {
+            "env_error": f"row {self._first_row + row}: {what}; seed {self._seeds[row]}, "
+            f"step {self._steps[row]}, last action {action}\n{trace}"
+        }
+        if self._previous is not None:
+            out.obs.put(row, self._previous.obs.take(row))
+        out.reward[row] = 0.0
+        out.terminated[row], out.truncated[row] = False, True
+        broken, self.envs[row] = self.envs[row], None
+        try:
+            if broken is not None:
+                broken.close()
+            self.envs[row] = self._recipe.build()
+        except Exception:
+            self._infos[row]["env_error"] += f"\nand then:\n{traceback.format_exc().strip()}"
+
+
+def _converted(name: str, spec: ArraySpec, value: Any) -> NDArray:
+    """Make an array of plain numbers and lists; an array of another type is a broken promise."""
+    if isinstance(value, np.ndarray) and value.dtype != spec.dtype:
+        raise TypeError(
+            f"the observation {name!r} has dtype {value.dtype}; its space says {spec.dtype}"
+        )
+    array = np.asarray(value)
+    if array.dtype.kind in "OSU":
+        raise TypeError(f"the observation {name!r} is {value!r}, which is no number")
+    cast = array.astype(spec.dtype)
+    if not np.array_equal(cast, array):
+        raise TypeError(f"the observation {name!r} does not fit into {spec.dtype}")
+    return cast
+
+
+def _action_maker(space: gymnasium.Space) -> Callable[[NDArray], Any]:
+    """Return what turns one row of the action array into what the environment expects."""
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return int
+    if isinstance(space, (gymnasium.spaces.Dict, gymnasium.spaces.Tuple)):
+        name = next(iter(layout_of(space)))
+        build = nester(space)
+        return lambda action: build({name: action.copy()})
+    # A copy: the slab's memory is overwritten by the next order.
+    return np.copy
