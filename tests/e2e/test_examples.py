@@ -1,5 +1,6 @@
 """Every example runs, from any folder."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,12 @@ def test_there_are_examples():
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_example(example, tmp_path):
     done = subprocess.run(
-        [sys.executable, str(example)], cwd=tmp_path, capture_output=True, text=True, timeout=240
+        [sys.executable, str(example)],
+        cwd=tmp_path,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=240,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.strip(), "an example says what it did"

@@ -9,7 +9,7 @@ from time import perf_counter_ns
 
 # Long enough for a quick environment to answer, short enough to cost nothing when it does not.
 # A spin must yield: on shared cores a busy wait keeps the other side from running.
-SPIN_NS = 120_000
+SPIN_NS = 200_000
 # A wake-up cannot be missed on the machines we know; should one be, this is what it costs.
 RECHECK_S = 0.5
 TOKEN = b"."

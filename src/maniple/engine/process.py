@@ -7,6 +7,7 @@ import pickle
 import select
 import signal
 import socket
+import sys
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -160,6 +161,7 @@ class ProcessEngine:
             seeds=self._reborn_seeds(hand) if slab else (),
             last_order=hand.order,
             cpus=(cpus[hand.index % len(cpus)],) if self.config.pin_cpus else (),
+            path=tuple(sys.path),
             environment=self.config.environment,
         )
         ours: list[socket.socket] = []

@@ -7,6 +7,7 @@ import os
 import pickle
 import signal
 import socket
+import sys
 import traceback
 from dataclasses import dataclass, field
 from time import perf_counter_ns
@@ -46,6 +47,8 @@ class Job:
     """Seeds of the first episodes of a replacement."""
     last_order: int = 0
     cpus: tuple[int, ...] = ()
+    path: tuple[str, ...] = ()
+    """Where the parent finds its modules."""
     environment: dict[str, str] = field(default_factory=dict)
 
 
@@ -58,6 +61,7 @@ def work(data: bytes, fds: list[int]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ.update(job.environment)
+    sys.path[:] = job.path
     if job.cpus:
         os.sched_setaffinity(0, job.cpus)
     channel, wake = socket.socket(fileno=channel_fd), socket.socket(fileno=wake_fd)

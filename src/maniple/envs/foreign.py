@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,10 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
+from maniple.core.flags import all_finite
 from maniple.core.group import Contract
 from maniple.core.space import flatten, layout_of, nester
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.step import StepArrays
+
+
+INF = float("inf")
 
 
 @dataclass(frozen=True)
@@ -97,55 +102,75 @@ class ForeignGroup:
         self._infos: dict[int, dict[str, Any]] = {}
         self._seeds: list[int | None] = [None] * num_envs
         self._steps = [0] * num_envs
+        self._seen: dict[int, Any] = {}
+        """What rows returned since the last report."""
+        self._actions: NDArray | None = None
 
     def bind(self, arrays: StepArrays) -> None:
-        """Write into these arrays from now on; what is not written again is carried over."""
+        """Report into these arrays from now on."""
         if self._out is not None and self._out is not arrays:
             self._previous = self._out
         self._out = arrays
-        self._is_carried = False
 
     def reset(
         self, rows: NDArray[np.intp], seeds: Sequence[int | None], options: dict | None = None
     ) -> None:
         """Begin a new episode in `rows`."""
-        self._carry(len(rows) == len(self.envs))
         for k, row in enumerate(np.asarray(rows).tolist()):
             if seeds[k] is not None:
                 self._seeds[row] = seeds[k]
             self._steps[row] = 0
             try:
-                obs, info = self._env(row).reset(seed=seeds[k], options=options or None)
-                self._write(row, obs)
-                self._note(row, info)
+                self._seen[row], info = self._env(row).reset(seed=seeds[k], options=options or None)
             except Exception:
                 self._fail(row, "reset() raised", None)
+                continue
+            if info:
+                self._infos.setdefault(row, {}).update(info)
 
     def step(self, actions: NDArray, active: NDArray[np.bool_] | None = None) -> None:
         """Step the active rows (None: all)."""
-        self._carry(active is None)
-        out, envs, to_action = self._out, self.envs, self._to_action
+        out, envs, seen, to_action = self._out, self.envs, self._seen, self._to_action
         assert out is not None
         reward, terminated, truncated = out.reward, out.terminated, out.truncated
+        # A copy: an environment may keep its action, but the slab's is overwritten.
+        self._actions = actions = actions.copy()
         rows = range(len(envs)) if active is None else np.flatnonzero(active).tolist()
         for row in rows:
             self._steps[row] += 1
             try:
-                obs, gain, ends, cut, info = envs[row].step(to_action(actions[row]))  # type: ignore
-                self._write(row, obs)
-                gain = float(gain)
-                if not -np.inf < gain < np.inf:
+                env = envs[row] or self._env(row)
+                seen[row], gain, ends, cut, info = env.step(to_action(actions[row]))
+                if not -INF < gain < INF:
                     raise ValueError(f"the reward is {gain}")
-                reward[row] = gain
-                terminated[row], truncated[row] = ends, cut
+                reward[row], terminated[row], truncated[row] = gain, ends, cut
                 if info:
-                    self._note(row, info)
+                    self._infos.setdefault(row, {}).update(info)
             except Exception:
                 self._fail(row, "step() failed", actions[row])
 
     def report(self, final: bool = True) -> None:
-        """Nothing is left to do: reset and step have written already."""
-        self._carry(False)
+        """Write the observations of rows that moved.
+
+        Between the steps of a chunk this is left out: what an environment returned last is its
+        own until it moves again.
+        """
+        out, previous = self._out, self._previous
+        assert out is not None
+        if not final:
+            return
+        seen = self._seen
+        if previous is not None and len(seen) < len(self.envs):
+            self._carry_over(out, previous)
+        for row, obs in list(seen.items()):
+            try:
+                self._write(out, row, obs)
+            except Exception:
+                self._fail(row, "the observation cannot be used", self._action_of(row))
+        seen.clear()
+        for numbers in out.floats[1:]:
+            if not all_finite(numbers):
+                self._find_nonfinite(out)
 
     def infos(self) -> dict[int, dict[str, Any]]:
         """Return and forget what the environments said."""
@@ -172,22 +197,14 @@ class ForeignGroup:
             env = self.envs[row] = self._recipe.build()
         return env
 
-    def _carry(self, all_rows_follow: bool) -> None:
-        """Take the last step's arrays over into fresh ones, unless every row is written anew."""
-        if not self._is_carried:
-            self._is_carried = True
-            if not all_rows_follow and self._previous is not None and self._out is not None:
-                self._out.obs.copy_from(self._previous.obs)
+    def _carry_over(self, out: StepArrays, previous: StepArrays) -> None:
+        """Repeat the observations of rows that did not move."""
+        still = np.ones(len(self.envs), np.bool_)
+        still[list(self._seen)] = False
+        out.obs.copy_from(previous.obs, still)
 
-    def _note(self, row: int, info: dict[str, Any]) -> None:
-        if info:
-            self._infos.setdefault(row, {}).update(info)
-
-    def _write(self, row: int, obs: Any) -> None:
-        out = self._out
-        assert out is not None
-        space = self.contract.observation_space
-        parts = {"obs": obs} if self._is_bare else flatten(space, obs)
+    def _write(self, out: StepArrays, row: int, obs: Any) -> None:
+        parts = {"obs": obs} if self._is_bare else flatten(self.contract.observation_space, obs)
         for name, spec in self._specs:
             value = parts[name]
             if type(value) is not np.ndarray or value.dtype != spec.dtype:
@@ -196,19 +213,28 @@ class ForeignGroup:
                 raise ValueError(
                     f"the observation {name!r} has shape {value.shape}; its space says {spec.shape}"
                 )
-            if spec.dtype.kind == "f" and not np.isfinite(value).all():
-                raise ValueError(f"the observation {name!r} is not finite")
             out.obs.arrays[name][row] = value
+
+    def _find_nonfinite(self, out: StepArrays) -> None:
+        for name, array in out.obs.arrays.items():
+            if array.dtype.kind == "f":
+                good = np.isfinite(array.reshape(len(array), -1)).all(axis=1)
+                for row in np.flatnonzero(~good).tolist():
+                    self._fail(row, f"the observation {name!r} is not finite", self._action_of(row))
+
+    def _action_of(self, row: int) -> Any:
+        return None if self._actions is None else self._actions[row]
 
     def _fail(self, row: int, what: str, action: Any) -> None:
         """End a row's episode with its traceback, and have its environment made anew."""
         out = self._out
         assert out is not None
-        trace = traceback.format_exc().strip()
+        trace = traceback.format_exc().strip() if sys.exc_info()[0] else ""
         self._infos[row] = {
             "env_error": f"row {self._first_row + row}: {what}; seed {self._seeds[row]}, "
             f"step {self._steps[row]}, last action {action}\n{trace}"
         }
+        self._seen.pop(row, None)
         if self._previous is not None:
             out.obs.put(row, self._previous.obs.take(row))
         out.reward[row] = 0.0
@@ -244,6 +270,5 @@ def _action_maker(space: gymnasium.Space) -> Callable[[NDArray], Any]:
     if isinstance(space, (gymnasium.spaces.Dict, gymnasium.spaces.Tuple)):
         name = next(iter(layout_of(space)))
         build = nester(space)
-        return lambda action: build({name: action.copy()})
-    # A copy: the slab's memory is overwritten by the next order.
-    return np.copy
+        return lambda action: build({name: action})
+    return lambda action: action
