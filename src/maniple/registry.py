@@ -55,6 +55,8 @@ def register(id: str, task: type) -> None:
         id: A Gymnasium id, as in 'mine/Wave-v0'.
         task: A batched `Task`, or a per-env `ExtendedTask` class.
     """
+    import gymnasium  # noqa: F401  (importing it registers our own table first)
+
     TASKS[id] = f"{task.__module__}:{task.__qualname__}"
     _own[id] = task
     _register_gymnasium(id)

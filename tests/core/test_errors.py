@@ -28,5 +28,5 @@ def test_message_is_plain_text():
 
 def test_missing_package_names_its_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "gsplat", None)
-    with pytest.raises(MissingExtra, match=r"maniple\[cuda\]"):
+    with pytest.raises(MissingExtra, match=r"\.\[cuda\]"):
         need("gsplat")

@@ -12,7 +12,7 @@ from maniple.core.errors import BadAction, BadConfig, ClosedError, ResetNeeded, 
 TASK = "so101/Reach-v0"
 
 
-@pytest.mark.parametrize("engine", ["native", "serial"])
+@pytest.mark.parametrize("engine", ["native", "serial", "process"])
 def test_shapes_types_and_metadata(make_vec, engine):
     envs = make_vec(TASK, 3, engine=engine)
     obs, info = envs.reset(seed=0)

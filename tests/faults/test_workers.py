@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import time
 
 import numpy as np
@@ -185,7 +186,13 @@ def test_past_the_budget_it_raises_with_evidence():
         envs.step(QUIET)
     with pytest.raises(WorkerDied, match="SIGSEGV") as caught:
         envs.step(fault(2))
-    for part in ("rows 0-1", "seeds [5, 6]", "last action of row 0", "replaced 2 times", "faulty.py"):
+    for part in (
+        "rows 0-1",
+        "seeds [5, 6]",
+        "last action of row 0",
+        "replaced 2 times",
+        "faulty.py",
+    ):
         assert part in str(caught.value)
     envs.close()
     envs.close()
@@ -246,16 +253,13 @@ def test_no_observation_is_torn():
     rng = np.random.default_rng(0)
     for _ in range(12):
         victim = envs._engine._hands[0].pid
-        pid = os.fork()
-        if pid == 0:
-            time.sleep(rng.uniform(0, 0.02))
-            os.kill(victim, signal.SIGKILL)
-            os._exit(0)
+        late = f"sleep {rng.uniform(0, 0.02):.4f}; kill -9 {victim}"
+        killer = subprocess.Popen(["sh", "-c", late], stderr=subprocess.DEVNULL)
         for _ in range(12):
             obs, *_ = envs.step(actions)
             for row in range(2):
                 assert obs[row].min() == obs[row].max()
-        os.waitpid(pid, 0)
+        killer.wait()
     envs.close()
 
 

@@ -9,7 +9,6 @@ from gymnasium.utils.env_checker import check_env
 import maniple
 from maniple.registry import EXPERTS, TASKS
 
-ENGINES = ("serial", "native")
 TASK = pytest.mark.parametrize("task", sorted(TASKS))
 STATEFUL = pytest.mark.parametrize("task", sorted(EXPERTS))
 MODES = pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
@@ -41,12 +40,14 @@ def test_check_env(task):
 @TASK
 @MODES
 def test_engines_agree(task, mode, make_vec):
-    """Serial and native give the same bits for the same seed, at any thread count."""
+    """Serial, native and process give the same bits for the same seed, at any thread count."""
     options = {"max_episode_steps": 7, "autoreset_mode": mode}
     want = rollout(make_vec(task, 5, engine="serial", **options), 20, mode=mode)
     for threads in (1, 2, 3):
         envs = make_vec(task, 5, engine="native", threads=threads, **options)
         assert same(want, rollout(envs, 20, mode=mode))
+    envs = make_vec(task, 5, engine="process", workers=2, **options)
+    assert same(want, rollout(envs, 20, mode=mode))
 
 
 @STATEFUL
@@ -54,7 +55,8 @@ def test_engines_agree_when_randomised(task, make_vec):
     """Domain randomisation belongs to the row's seed, not to the batch."""
     options = {"max_episode_steps": 7, "randomize": True}
     want = rollout(make_vec(task, 4, engine="serial", **options), 18)
-    assert same(want, rollout(make_vec(task, 4, engine="native", **options), 18))
+    for engine in ("native", "process"):
+        assert same(want, rollout(make_vec(task, 4, engine=engine, **options), 18))
 
 
 @TASK
@@ -99,9 +101,10 @@ def test_a_thousand_random_actions(task, make_vec, capfd):
 
 @TASK
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-def test_a_chunk_equals_its_steps(task, mode, make_vec):
+@pytest.mark.parametrize("engine", ["native", "process"])
+def test_a_chunk_equals_its_steps(task, mode, engine, make_vec):
     """step_chunk(K) is K steps, up to each row's end; a waiting row only resets."""
-    envs = make_vec(task, 3, max_episode_steps=5, autoreset_mode=mode)
+    envs = make_vec(task, 3, max_episode_steps=5, autoreset_mode=mode, engine=engine)
     twins = [make_vec(task, 1, max_episode_steps=5, autoreset_mode="Disabled") for _ in range(3)]
     envs.reset(seed=2)
     for row, twin in enumerate(twins):

@@ -50,7 +50,8 @@ def examine() -> Iterator[Finding]:
         try:
             yield from check()
         except Exception as error:
-            yield Finding(check.__name__.strip("_"), FAIL, f"the check itself failed: {error}")
+            code = check.__name__.strip("_").replace("_", "-")
+            yield Finding(code, FAIL, f"the check itself failed: {error}")
 
 
 def _python() -> Iterator[Finding]:
@@ -169,7 +170,7 @@ def _cuda() -> Iterator[Finding]:
 
     has_driver = Path("/dev/nvidia0").exists() or shutil.which("nvidia-smi")
     if find_spec("torch") is None:
-        fix = "pip install -c constraints.txt 'maniple[train]'"
+        fix = "pip install -c constraints.txt -e '.[train]'"
         yield Finding("cuda", OK, "torch is not installed; only learning needs it", fix)
     else:
         text = "an NVIDIA driver is there" if has_driver else "no NVIDIA driver: learning uses CPUs"

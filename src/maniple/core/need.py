@@ -31,7 +31,7 @@ def need(module: str) -> ModuleType:
         if error.name != top:
             raise
         extra = EXTRA_OF.get(top)
-        what = f"'maniple[{extra}]'" if extra else top
+        what = f"-e '.[{extra}]'" if extra else top
         raise MissingExtra(
             f"{top} is not installed. Type: pip install -c constraints.txt {what}", name=top
         ) from None

@@ -13,6 +13,7 @@ from maniple.core.errors import ResetNeeded
 from maniple.core.flags import any_true
 from maniple.core.group import Group
 from maniple.core.step import StepArrays
+from maniple.engine.attribute import touch
 
 
 class Final(NamedTuple):
@@ -54,6 +55,18 @@ class Cohort:
         if self._remarks:
             remarks, self._remarks = self._remarks | remarks, {}
         return remarks
+
+    def touch(self, what: str, name: str, args: tuple, kwargs: dict, values: Any = None) -> list:
+        """Get, set or call an attribute in every row."""
+        results = []
+        for row in range(self.rows):
+            value = None if values is None else values[row]
+            results.append(touch(self.group.row(row), what, name, args, kwargs, value))
+        if what == "set" and name == "sim_state":
+            # A row that was put back into an episode is not at its end any more.
+            self._ended[:] = False
+            self._has_ended = False
+        return results
 
     def reset(
         self, turn: int, rows: NDArray[np.intp], seeds: Sequence[int | None], options: dict

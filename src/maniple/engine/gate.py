@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import socket
@@ -26,10 +27,8 @@ def post(words: memoryview, at: int, value: int, sleeps_at: int, wake: socket.so
 
 def ring(wake: socket.socket) -> None:
     """Send a wake-up; a reader that has not fetched the last ones needs no more."""
-    try:
+    with contextlib.suppress(BlockingIOError, ConnectionError):
         wake.send(TOKEN, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
-    except (BlockingIOError, BrokenPipeError, ConnectionError):
-        pass
 
 
 def drain(wake: socket.socket) -> bool:

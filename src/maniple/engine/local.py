@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from maniple.core.group import Contract, Recipe
 from maniple.core.rank import Rank
 from maniple.core.step import StepArrays
-from maniple.engine.attribute import touch
 from maniple.engine.cohort import Cohort, Final
 from maniple.engine.stats import Times
 
@@ -115,10 +114,9 @@ class LocalEngine:
     def each_row(self, what: str, name: str, args: tuple, kwargs: dict, values: Any = None) -> list:
         """Get, set or call an attribute in every row."""
         results = []
-        for cohort in self._cohorts:
-            for row in range(cohort.rows):
-                value = None if values is None else values[cohort.first_row + row]
-                results.append(touch(cohort.group.row(row), what, name, args, kwargs, value))
+        for cohort, part in zip(self._cohorts, self._slices, strict=True):
+            mine = None if values is None else values[part]
+            results += cohort.touch(what, name, args, kwargs, mine)
         return results
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import select
@@ -11,6 +12,7 @@ import sys
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from time import monotonic, perf_counter, perf_counter_ns, sleep
 from typing import Any
 
@@ -303,7 +305,7 @@ class ProcessEngine:
     def each_row(self, what: str, name: str, args: tuple, kwargs: dict, values: Any = None) -> list:
         """Get, set or call an attribute in every row."""
         self._ready_slab()
-        results: list[Any] = []
+        answers: list[tuple[bool, Any]] = []
         for hand in self._hands:
             self._make_ready(hand)
             assert hand.channel is not None
@@ -315,11 +317,11 @@ class ProcessEngine:
             if hand in failures:
                 raise WorkerDied(self._obituary(hand, failures[hand]))
             assert hand.channel is not None
-            results += hear(hand.channel, self._deadline())
-        for is_good, value in results:
+            answers.append(hear(hand.channel, self._deadline()))
+        for is_good, value in answers:
             if not is_good:
                 raise value
-        return [value for _, value in results]
+        return [value for _, part in answers for value in part]
 
     def num_steps(self) -> NDArray[np.int64]:
         """Steps that each row took in the last chunk."""
@@ -517,10 +519,8 @@ class ProcessEngine:
         """Make sure that a worker is gone, and drop its descriptors."""
         hand.kill()
         for fd in (hand.wake.fileno() if hand.wake else -1, hand.pidfd):
-            try:
+            with contextlib.suppress(OSError, ValueError):
                 self._epoll.unregister(fd)
-            except (OSError, ValueError):
-                pass
         select.select([hand.pidfd], [], [], 2.0)
         hand.let_go()
 
@@ -604,7 +604,7 @@ class ProcessEngine:
 def _split(num_envs: int, workers: int) -> list[slice]:
     """Spread rows evenly over workers, in order."""
     edges = [num_envs * k // workers for k in range(workers + 1)]
-    return [slice(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+    return [slice(a, b) for a, b in pairwise(edges)]
 
 
 def _names(rows: slice) -> str:

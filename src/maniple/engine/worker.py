@@ -18,7 +18,6 @@ from gymnasium.vector import AutoresetMode
 
 from maniple.core.group import Group
 from maniple.engine import slab as layout
-from maniple.engine.attribute import touch
 from maniple.engine.cohort import Cohort
 from maniple.engine.gate import await_change, ring
 from maniple.engine.slab import Slab, SlabShape
@@ -148,7 +147,7 @@ class _Worker:
         elif opcode == TOUCH:
             return self._touch()
         self._keep_finals()
-        return cohort.remarks() or None
+        return _sayable(cohort.remarks())
 
     def _reset(self, turn: int) -> None:
         slab, part = self._slab, self._rows
@@ -166,17 +165,13 @@ class _Worker:
             slab.final_extras.put(final.row, final.extras)
             slab.final_rows[final.row] = True
 
-    def _touch(self) -> list[Any]:
-        what, name, args, kwargs, values = hear(self._channel)
-        group = self._cohort.group
-        results = []
-        for row in range(self._job.rows):
-            value = None if values is None else values[row]
-            try:
-                results.append((True, touch(group.row(row), what, name, args, kwargs, value)))
-            except Exception as error:
-                results.append((False, _portable(error)))
-        return results
+    def _touch(self) -> tuple[bool, Any]:
+        try:
+            result = self._cohort.touch(*hear(self._channel))
+            pickle.dumps(result)
+            return True, result
+        except Exception as error:
+            return False, _portable(error)
 
     def _publish(self, order: int) -> None:
         words, base = self._slab.words, self._base
@@ -189,6 +184,17 @@ class _Worker:
 def _build(job: Job) -> Group:
     recipe = pickle.loads(job.recipe)  # noqa: S301  (from our own parent)
     return recipe.group(job.rows, 1, job.rank, job.first_row)
+
+
+def _sayable(remarks: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]] | None:
+    """Return remarks that can travel; what cannot is told as text."""
+    if not remarks:
+        return None
+    try:
+        pickle.dumps(remarks)
+        return remarks
+    except Exception:
+        return {row: {k: repr(v) for k, v in remark.items()} for row, remark in remarks.items()}
 
 
 def _portable(error: Exception) -> Exception:

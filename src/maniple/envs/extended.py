@@ -22,6 +22,8 @@ from maniple.envs.config import EnvConfig
 from maniple.sim.camera import Painter, camera_index, painter, picture
 from maniple.sim.scene import load_model
 
+INF = float("inf")
+
 
 class ExtendedTask:
     """A task written for one environment at a time, over a model file of your own."""
@@ -111,6 +113,11 @@ class ExtendedRecipe:
     def contract(self) -> Contract:
         """Describe the environment from what its class declares."""
         task, config = self.task, self.config
+        if config.cameras:
+            raise BadConfig(
+                f"{task.__name__} is a per-environment task: it puts pictures into its own "
+                "observation, with physics.render(). Leave cameras out."
+            )
         action = layout_of(task.ACTION_SPACE)
         if len(action) != 1:
             raise BadConfig(f"{task.__name__}.ACTION_SPACE must be a single Box.")
@@ -160,6 +167,8 @@ class ExtendedGroup:
         self, rows: NDArray[np.intp], seeds: Sequence[int | None], options: dict | None = None
     ) -> None:
         """Begin a new episode in `rows`."""
+        if options:
+            raise BadConfig(f"reset() got unknown options {sorted(options)}; it takes reset_mask.")
         self.seeds.start(rows, seeds)
         for row in rows.tolist():
             physics, task = self.physics[row], self.tasks[row]
@@ -201,7 +210,13 @@ class ExtendedGroup:
             seen = flatten(self.contract.observation_space, task.get_observation(physics))
             for name, value in seen.items():
                 out.obs[name][row] = self._fitting(name, value)
-            out.reward[row] = task.get_reward(physics)
+            reward = task.get_reward(physics)
+            if not -INF < reward < INF:
+                self._fail(row, f"the reward is {reward}", physics.data.ctrl)
+                out.reward[row] = 0.0
+                out.terminated[row], out.truncated[row] = False, True
+                continue
+            out.reward[row] = reward
             ends = getattr(task, "get_termination", None)
             out.terminated[row] = bool(ends(physics)) if ends is not None else False
             limit = self.config.max_episode_steps
@@ -264,6 +279,26 @@ class ExtendedRow:
         return int(self._group.seeds.seed[self._row])
 
     @property
+    def np_random(self) -> np.random.Generator:
+        """A generator for the user's own draws."""
+        return np.random.default_rng(self.np_random_seed)
+
+    @property
+    def sentence(self) -> str:
+        """What the robot is asked to do: the first line of the task's docstring."""
+        return (type(self.task).__doc__ or type(self.task).__name__).strip().splitlines()[0]
+
+    @property
+    def episode(self) -> int:
+        """Episodes since this row was last seeded."""
+        return int(self._group.seeds.episode[self._row])
+
+    @property
+    def elapsed_steps(self) -> int:
+        """Control steps in this episode."""
+        return int(self._group.elapsed[self._row])
+
+    @property
     def sim_state(self) -> dict[str, Any]:
         """Copies of everything needed to redraw this moment, or to go on from it."""
         data = self.physics.data
@@ -276,13 +311,18 @@ class ExtendedRow:
         mujoco.mj_getState(self.physics.model, data, state["integration"], kind)
         state["time"] = data.time
         state["sim_metadata"] = self.task.get_sim_metadata()
+        state["counters"] = {"elapsed_steps": self.elapsed_steps}
         return state
 
     @sim_state.setter
     def sim_state(self, state: dict[str, Any]) -> None:
         kind = mujoco.mjtState.mjSTATE_INTEGRATION
+        wanted = mujoco.mj_stateSize(self.physics.model, kind)
+        if len(state.get("integration", ())) != wanted:
+            raise BadConfig(f"This sim_state is of another model; {wanted} numbers are needed.")
         mujoco.mj_setState(self.physics.model, self.physics.data, state["integration"], kind)
         mujoco.mj_step1(self.physics.model, self.physics.data)
+        self._group.elapsed[self._row] = state["counters"]["elapsed_steps"]
 
     def render(
         self,

@@ -19,7 +19,6 @@ from maniple.core.space import flatten, layout_of, nester
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.step import StepArrays
 
-
 INF = float("inf")
 
 
@@ -45,9 +44,7 @@ class ForeignRecipe:
         finally:
             env.close()
 
-    def group(
-        self, num_envs: int, threads: int, rank: int = 0, first_row: int = 0
-    ) -> ForeignGroup:
+    def group(self, num_envs: int, threads: int, rank: int = 0, first_row: int = 0) -> ForeignGroup:
         """Build rows `first_row` and following."""
         return ForeignGroup(self, num_envs, first_row)
 

@@ -81,6 +81,7 @@ class TaskGroup:
         self._held: dict[int, dict[str, NDArray]] = {}
         self._remarks: dict[int, dict[str, Any]] = {}
         self._actions: NDArray | None = None
+        self._rows: dict[int, Row] = {}
         self._sight = Sight(self.sim, config) if config.cameras else None
         self._painter: Painter | None = None
         self.sim.settle(np.arange(num_envs))
@@ -168,8 +169,10 @@ class TaskGroup:
         return remarks
 
     def row(self, row: int) -> Row:
-        """Return a handle on one row."""
-        return Row(self, row)
+        """Return a handle on one row, always the same one: it may own a window."""
+        if row not in self._rows:
+            self._rows[row] = Row(self, row)
+        return self._rows[row]
 
     def picture(self, row: int, camera: str | int, width: int, height: int) -> NDArray[np.uint8]:
         """Return a picture of a row for people, (height, width, 3)."""
@@ -180,7 +183,9 @@ class TaskGroup:
         return picture(self._painter, model, self.sim.data(row), index, width, height)
 
     def close(self) -> None:
-        """Let go of the drawing memory."""
+        """Let go of windows and drawing memory."""
+        for row in self._rows.values():
+            row.close()
         if self._painter is not None:
             self._painter.close()
             self._painter = None
@@ -190,6 +195,11 @@ class TaskGroup:
     def _target_arrays(self, arrays: StepArrays) -> list[NDArray]:
         pictures = self._sight.layout if self._sight else ()
         return [a for name, a in arrays.obs.arrays.items() if name not in pictures]
+
+    def redraw(self, row: int) -> None:
+        """Have a row drawn again at the next report, whatever the step."""
+        if self._sight is not None:
+            self._sight.stale[row] = True
 
     def _moved(self, rows: NDArray | slice) -> None:
         """Note that rows have to be drawn again, unless this step is between two drawings."""

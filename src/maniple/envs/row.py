@@ -30,6 +30,7 @@ class Row:
         self._group = group
         self._row = row
         self._viewer: Any = None
+        self._generator: tuple[int, np.random.Generator] | None = None
         self._viewer_data: mujoco.MjData | None = None
 
     @property
@@ -55,7 +56,9 @@ class Row:
     @property
     def np_random(self) -> np.random.Generator:
         """A generator for the user's own draws; the task's come from the seed tree."""
-        return np.random.default_rng(self.np_random_seed)
+        if self._generator is None or self._generator[0] != self.np_random_seed:
+            self._generator = (self.np_random_seed, np.random.default_rng(self.np_random_seed))
+        return self._generator[1]
 
     @property
     def episode(self) -> int:
@@ -109,6 +112,7 @@ class Row:
         group.seeds.seed[row] = counters["seed"]
         group.seeds.episode[row] = counters["episode"]
         group.set_elapsed(row, counters["elapsed_steps"])
+        group.redraw(row)
 
     def render(
         self,

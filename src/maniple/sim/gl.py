@@ -13,19 +13,22 @@ _context: Any = None
 
 def use_context(backend: str) -> None:
     """Make the process's context current, creating it at the first call."""
-    global _context
     if _context is None:
-        # Software rasterising threads fight with the simulation for the cores.
-        os.environ.setdefault("LP_NUM_THREADS", "0")
         try:
-            module = importlib.import_module(f"mujoco.{backend}")
-            _context = module.GLContext(64, 64)
+            _make_context(backend)
         except Exception as error:
             raise ManipleError(
                 f"The GL backend {backend!r} does not work here: {error}. "
                 "Type 'maniple doctor' to see what does."
             ) from error
     _context.make_current()
+
+
+def _make_context(backend: str) -> None:
+    global _context
+    # Software rasterising threads fight with the simulation for the cores.
+    os.environ.setdefault("LP_NUM_THREADS", "0")
+    _context = importlib.import_module(f"mujoco.{backend}").GLContext(64, 64)
 
 
 def free_context() -> None:
@@ -41,7 +44,8 @@ def try_backend(backend: str) -> None:
     import mujoco
     import numpy as np
 
-    use_context(backend)
+    _make_context(backend)
+    _context.make_current()
     spec = mujoco.MjSpec()
     spec.worldbody.add_geom(size=[0.1, 0.1, 0.1], rgba=[1, 0, 0, 1])
     model = spec.compile()

@@ -23,7 +23,7 @@ class Options:
     """Control steps of each environment."""
 
     engine: str = "auto"
-    """auto, native or serial."""
+    """auto, native, process or serial."""
 
     workers: int | None = None
     """Worker processes of the process engine."""
