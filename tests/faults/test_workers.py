@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import numpy as np
 import psutil
@@ -26,6 +27,10 @@ def fault(code, row=1):
     actions = QUIET.copy()
     actions[row, 0] = code
     return actions
+
+
+def open_descriptors():
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def left_over():
@@ -167,8 +172,8 @@ def test_masked_rows_pause_while_the_worker_comes_back():
     envs = make(on_restart="mask")
     envs.reset(seed=0)
     envs.step(fault(1))
-    for k in range(2000):
-        obs, reward, _, trunc, info = envs.step(QUIET)
+    for k in range(2000):  # noqa: B007
+        obs, _, _, trunc, info = envs.step(QUIET)
         assert not trunc.any()
         if "worker_restarting" not in info:
             break
@@ -186,14 +191,8 @@ def test_past_the_budget_it_raises_with_evidence():
         envs.step(QUIET)
     with pytest.raises(WorkerDied, match="SIGSEGV") as caught:
         envs.step(fault(2))
-    for part in (
-        "rows 0-1",
-        "seeds [5, 6]",
-        "last action of row 0",
-        "replaced 2 times",
-        "faulty.py",
-    ):
-        assert part in str(caught.value)
+    evidence = ("rows 0-1", "seeds [5, 6]", "last action of row 0", "replaced 2 times", "faulty.py")
+    assert all(part in str(caught.value) for part in evidence)
     envs.close()
     envs.close()
 
@@ -203,7 +202,7 @@ def test_a_worker_that_dies_between_steps():
     envs.reset(seed=0)
     os.kill(envs._engine._hands[1].pid, signal.SIGKILL)
     time.sleep(0.05)
-    *_, trunc, info = envs.step(QUIET)
+    *_, trunc, _ = envs.step(QUIET)
     assert trunc.tolist() == [False, False, True, True]
     envs.step(QUIET)
     envs.close()
@@ -235,14 +234,14 @@ def test_descriptors_exhausted_at_the_start():
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    used = len(os.listdir("/proc/self/fd"))
+    used = open_descriptors()
     resource.setrlimit(resource.RLIMIT_NOFILE, (used + 12, hard))
     try:
         with pytest.raises(ManipleError, match="ulimit -n"):
             maniple.make_vec(Faulty, 16, engine="process", workers=16)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert len(os.listdir("/proc/self/fd")) <= used
+    assert open_descriptors() <= used
 
 
 def test_no_observation_is_torn():

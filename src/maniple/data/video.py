@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -27,7 +28,7 @@ class Film:
         self._part = self.path.with_name(self.path.name + ".part")
         self._fps = fps
         self._key_every = key_every
-        self._file = av.open(str(self._part), "w", format="mp4", options=CRASH_SAFE)
+        self._file: Any = av.open(str(self._part), "w", format="mp4", options=CRASH_SAFE)
         self._stream: av.VideoStream | None = None
         self.frames = 0
 

@@ -78,7 +78,7 @@ def _lay_out(slab: Slab, shape: SlabShape, allocate) -> None:
     words = allocate(((shape.workers + 1) * WORDS,), np.dtype(np.int64))
     if isinstance(words, np.ndarray):
         # A memoryview is read in a third of the time of a numpy element.
-        slab.words = memoryview(words)
+        slab.words = memoryview(words)  # type: ignore[arg-type]
     slab.actions = allocate((rows, shape.max_chunk, *action.shape), action.dtype)
     slab.seeds = allocate((rows,), np.dtype(np.uint64))
     slab.has_seed = allocate((rows,), np.dtype(np.bool_))

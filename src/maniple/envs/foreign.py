@@ -138,7 +138,7 @@ class ForeignGroup:
             try:
                 env = envs[row] or self._env(row)
                 seen[row], gain, ends, cut, info = env.step(to_action(actions[row]))
-                if not -INF < gain < INF:
+                if not -INF < gain < INF:  # type: ignore[operator]
                     raise ValueError(f"the reward is {gain}")
                 reward[row], terminated[row], truncated[row] = gain, ends, cut
                 if info:

@@ -21,6 +21,7 @@ def use_context(backend: str) -> None:
                 f"The GL backend {backend!r} does not work here: {error}. "
                 "Type 'maniple doctor' to see what does."
             ) from error
+    assert _context is not None
     _context.make_current()
 
 
