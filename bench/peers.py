@@ -101,7 +101,7 @@ def growth(counts: list[int]) -> list[dict[str, float]]:
 
 def main() -> None:
     """Print tables and a last line of JSON."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Native stepping beside peers.")
     parser.add_argument("--num-envs", type=int, nargs="+", default=[1, 8, 64, 256])
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--most-async", type=int, default=256)

@@ -48,12 +48,14 @@ def _show_speed(say: Any, options: Options) -> dict[str, float]:
     ours = make_vec(task, 256)
     theirs = gymnasium_async(task, few)
     try:
-        ours.reset(seed=0), theirs.reset(seed=0)
+        for envs in (ours, theirs):
+            envs.reset(seed=0)
         rates = np.array(
             [(env_steps_per_s(ours, 120), env_steps_per_s(theirs, 300)) for _ in range(3)]
         )
     finally:
-        ours.close(), theirs.close()
+        ours.close()
+        theirs.close()
     mine, async_rate = np.median(rates, axis=0)
     say(f"{task}, env-steps per second on this machine, taken in turns:")
     say(f"  maniple, 256 arms              [bold]{mine:>9,.0f}[/]")

@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from maniple.core.errors import ResetNeeded
-from maniple.core.flags import any_true
+from maniple.core.flags import all_true, any_true
 from maniple.core.group import Group
 from maniple.core.step import StepArrays
 from maniple.engine.attribute import touch
@@ -40,6 +40,7 @@ class Cohort:
         self._mode = mode
         self._ended = np.zeros(self.rows, np.bool_)
         self._has_ended = False
+        self._chunk_ends = np.zeros((2, self.rows), np.bool_)
         self._remarks: dict[int, dict[str, Any]] = {}
         self._first_seeds: Sequence[int | None] | None = None
 
@@ -99,21 +100,28 @@ class Cohort:
         arrays = self._begin(turn)
         running = self._restart()
         total = np.zeros(self.rows)
-        terminated, truncated = np.zeros((2, self.rows), np.bool_)
+        self._chunk_ends[:] = False
         self.num_steps[:] = 0
+        is_everyone = all_true(running)
         for k in range(actions.shape[1]):
-            if not running.any():
+            if not (is_everyone or any_true(running)):
                 break
-            self.group.step(actions[:, k], None if running.all() else running)
+            self.group.step(actions[:, k], None if is_everyone else running)
             self.group.report(final=False)
+            if is_everyone and not any_true(arrays.ends):
+                total += arrays.reward
+                self.num_steps += 1
+                continue
+            is_everyone = False
             total += np.where(running, arrays.reward, 0.0)
-            terminated |= running & arrays.terminated
-            truncated |= running & arrays.truncated
+            self._chunk_ends |= running & arrays.ends
             self.num_steps += running
-            running &= ~(terminated | truncated)
+            running &= ~(self._chunk_ends[0] | self._chunk_ends[1])
         self.group.report()
+        # A row may fail in the last report, when its observation is written: it ends there.
+        self._chunk_ends[1] |= running & arrays.truncated
         arrays.reward[:] = total
-        arrays.terminated[:], arrays.truncated[:] = terminated, truncated
+        arrays.ends[:] = self._chunk_ends
         self._finish(arrays)
 
     def _begin(self, turn: int) -> StepArrays:

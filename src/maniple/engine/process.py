@@ -28,7 +28,7 @@ from maniple.core.seeds import fresh_seed, reborn_seed
 from maniple.core.step import StepArrays
 from maniple.engine import slab as layout
 from maniple.engine.cohort import Final
-from maniple.engine.gate import RECHECK_S, SPIN_NS, drain, post
+from maniple.engine.gate import RECHECK_S, SPIN_NS, drain, fence, ring
 from maniple.engine.hand import Hand
 from maniple.engine.slab import Slab, SlabShape
 from maniple.engine.stats import Times
@@ -234,6 +234,7 @@ class ProcessEngine:
             for hand in alive:
                 if hand.is_ready and not hand.has_exited():
                     self._post(hand, CLOSE)
+            self._wake(alive)
             until = monotonic() + 2.0
             for hand in alive:
                 while hand.is_ready and not hand.has_exited() and monotonic() < until:
@@ -382,8 +383,14 @@ class ProcessEngine:
         words[base + layout.TURN] = self.turn
         words[base + layout.CHUNK] = chunk
         hand.order += 1
-        assert hand.wake is not None
-        post(words, hand.order_at, hand.order, hand.sleeps_at, hand.wake)
+        words[hand.order_at] = hand.order
+
+    def _wake(self, hands: list[Hand]) -> None:
+        """Ring at the workers that went to sleep before their order came."""
+        fence()
+        for hand in hands:
+            if self._words[hand.sleeps_at] and hand.wake is not None:
+                ring(hand.wake)
 
     def _finish(self, hands: list[Hand]) -> None:
         """Wait for orders, collect what came of them, replace who did not answer."""
@@ -410,7 +417,8 @@ class ProcessEngine:
         return took
 
     def _await(self, hands: list[Hand], deadline: float) -> dict[Hand, str]:
-        """Wait until every hand has answered; return those that never will, and why."""
+        """Wake the hands, wait until all have answered; return who never will, and why."""
+        self._wake(hands)
         words, yield_core = self._words, os.sched_yield
         pending = [h for h in hands if words[h.done_at] != h.order]
         until = perf_counter_ns() + SPIN_NS
@@ -429,7 +437,7 @@ class ProcessEngine:
         try:
             while pending:
                 words[self._waits_at] = 1
-                os.sched_yield()
+                fence()
                 pending = [h for h in pending if words[h.done_at] != h.order]
                 if not pending:
                     break

@@ -19,7 +19,7 @@ from gymnasium.vector import AutoresetMode
 from maniple.core.group import Group
 from maniple.engine import slab as layout
 from maniple.engine.cohort import Cohort
-from maniple.engine.gate import await_change, ring
+from maniple.engine.gate import await_change, fence, ring
 from maniple.engine.slab import Slab, SlabShape
 from maniple.engine.talk import hear, say
 
@@ -176,7 +176,7 @@ class _Worker:
     def _publish(self, order: int) -> None:
         words, base = self._slab.words, self._base
         words[base + layout.DONE] = order
-        os.sched_yield()
+        fence()
         if words[self._parent + layout.WAITS]:
             ring(self._wake)
 

@@ -72,6 +72,9 @@ def contract_of(env: gymnasium.Env, clip_actions: bool) -> Contract:
 class ForeignGroup:
     """Environments of one kind, stepped one after the other.
 
+    An environment with an attribute `observation_arrays` is lent the slab's own arrays before
+    every step: pictures that it writes there, and returns, are never copied.
+
     What they return is held to what their spaces promise. An environment that raises or breaks
     its promise ends its episode with `env_error`, and is made anew; the others go on.
     """
@@ -94,6 +97,10 @@ class ForeignGroup:
             self.contract.observation_space, gymnasium.spaces.Dict
         )
         self._to_action = _action_maker(self.contract.action_space)
+        # An environment that has this attribute writes its pictures straight into the slab.
+        self._lends = hasattr(env.unwrapped, "observation_arrays")
+        self._lent: list[dict[str, NDArray]] = []
+        self._lent_of: dict[int, list[dict[str, NDArray]]] = {}
         self._out: StepArrays | None = None
         self._previous: StepArrays | None = None
         self._infos: dict[int, dict[str, Any]] = {}
@@ -108,6 +115,8 @@ class ForeignGroup:
         if self._out is not None and self._out is not arrays:
             self._previous = self._out
         self._out = arrays
+        if self._lends:
+            self._lent = self._lent_rows(arrays)
 
     def reset(
         self, rows: NDArray[np.intp], seeds: Sequence[int | None], options: dict | None = None
@@ -118,7 +127,10 @@ class ForeignGroup:
                 self._seeds[row] = seeds[k]
             self._steps[row] = 0
             try:
-                self._seen[row], info = self._env(row).reset(seed=seeds[k], options=options or None)
+                env = self._env(row)
+                if self._lends:
+                    env.unwrapped.observation_arrays = self._lent[row]
+                self._seen[row], info = env.reset(seed=seeds[k], options=options or None)
             except Exception:
                 self._fail(row, "reset() raised", None)
                 continue
@@ -130,6 +142,7 @@ class ForeignGroup:
         out, envs, seen, to_action = self._out, self.envs, self._seen, self._to_action
         assert out is not None
         reward, terminated, truncated = out.reward, out.terminated, out.truncated
+        lends = self._lends
         # A copy: an environment may keep its action, but the slab's is overwritten.
         self._actions = actions = actions.copy()
         rows = range(len(envs)) if active is None else np.flatnonzero(active).tolist()
@@ -137,6 +150,8 @@ class ForeignGroup:
             self._steps[row] += 1
             try:
                 env = envs[row] or self._env(row)
+                if lends:
+                    env.unwrapped.observation_arrays = self._lent[row]
                 seen[row], gain, ends, cut, info = env.step(to_action(actions[row]))
                 if not -INF < gain < INF:  # type: ignore[operator]
                     raise ValueError(f"the reward is {gain}")
@@ -194,6 +209,16 @@ class ForeignGroup:
             env = self.envs[row] = self._recipe.build()
         return env
 
+    def _lent_rows(self, arrays: StepArrays) -> list[dict[str, NDArray]]:
+        """Views of every row, the same objects at each turn: that is how they are recognised."""
+        found = self._lent_of.get(id(arrays))
+        if found is None:
+            found = self._lent_of[id(arrays)] = [
+                {name: array[row] for name, array in arrays.obs.arrays.items()}
+                for row in range(len(self.envs))
+            ]
+        return found
+
     def _carry_over(self, out: StepArrays, previous: StepArrays) -> None:
         """Repeat the observations of rows that did not move."""
         still = np.ones(len(self.envs), np.bool_)
@@ -202,8 +227,11 @@ class ForeignGroup:
 
     def _write(self, out: StepArrays, row: int, obs: Any) -> None:
         parts = {"obs": obs} if self._is_bare else flatten(self.contract.observation_space, obs)
+        lent = self._lent[row] if self._lends else {}
         for name, spec in self._specs:
             value = parts[name]
+            if lent and value is lent[name]:
+                continue
             if type(value) is not np.ndarray or value.dtype != spec.dtype:
                 value = _converted(name, spec, value)
             if value.shape != spec.shape:
