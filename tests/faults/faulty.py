@@ -90,6 +90,7 @@ FAULTS = {
     17: _obs("image", np.full((6, 8), 300)),
     18: _obs("count", None),
     19: _exit,
+    20: lambda e, r: time.sleep(0.01),
 }
 
 
