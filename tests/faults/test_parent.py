@@ -159,7 +159,7 @@ def test_a_tiny_dev_shm_does_not_matter():
     """Docker's default is 64 MB, some clusters give 1: memfd does not care."""
     code = SCRIPT.format(here=str(HERE), rest="envs.close()").replace("Faulty, 4", "Wide, 4")
     code = code.replace("import Faulty", "import Wide").replace("(4, 2)", "(4, 1)")
-    mount = "mount -t tmpfs -o size=1m tmpfs /dev/shm && exec \"$@\""
+    mount = 'mount -t tmpfs -o size=1m tmpfs /dev/shm && exec "$@"'
     words = ["unshare", "-m", "sh", "-c", mount, "sh", sys.executable, "-c", code]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     if "unshare" in done.stderr or "mount:" in done.stderr:

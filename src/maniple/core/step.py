@@ -45,12 +45,12 @@ class StepArrays:
         part._name_parts()
         return part
 
-    def copy_from(self, other: StepArrays) -> None:
-        """Take over everything another set of arrays holds."""
-        self.obs.copy_from(other.obs)
-        self.extras.copy_from(other.extras)
-        self.reward[:] = other.reward
-        self.ends[:] = other.ends
+    def copy_rows(self, other: StepArrays, rows: slice) -> None:
+        """Take over what another set of arrays holds of some rows."""
+        self.obs.copy_from(other.obs, rows)
+        self.extras.copy_from(other.extras, rows)
+        self.reward[rows] = other.reward[rows]
+        self.ends[:, rows] = other.ends[:, rows]
 
 
 def scalar(dtype: type = np.float64) -> ArraySpec:

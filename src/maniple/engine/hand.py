@@ -23,6 +23,10 @@ class Hand:
         self.order_at, self.done_at = base + layout.ORDER, base + layout.DONE
         self.base, self.sleeps_at = base, base + layout.SLEEPS
         self.order = 0
+        self.turn = 0
+        """Which set of arrays its last order writes."""
+        self.is_sent = False
+        """Whether an order of send() waits for recv()."""
         self.incarnation = 0
         self.is_ready = False
         self.is_alive = False

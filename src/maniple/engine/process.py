@@ -255,7 +255,7 @@ class ProcessEngine:
     def reset(self, mask: NDArray[np.bool_], seeds: Sequence[int | None], options: dict) -> None:
         """Begin a new episode in the rows of the mask."""
         slab = self._ready_slab()
-        self.turn ^= 1
+        self._take_turn()
         slab.chosen[:] = mask
         for row in np.flatnonzero(mask).tolist():
             seed = seeds[row]
@@ -275,7 +275,7 @@ class ProcessEngine:
     def step(self, actions: NDArray) -> None:
         """Take one action in every row."""
         slab = self._ready_slab()
-        self.turn ^= 1
+        self._take_turn()
         slab.actions[:, 0] = actions
         self._order_all(STEP, 1)
 
@@ -288,10 +288,68 @@ class ProcessEngine:
                 f"A chunk of {length} actions; the slab has room for {self.config.max_chunk}. "
                 f"Make the environments with max_chunk={length}."
             )
-        self.turn ^= 1
+        self._take_turn()
         slab.actions[:, :length] = actions
         slab.num_steps[:] = 0
         self._order_all(CHUNK, length)
+
+    def send(self, actions: NDArray, rows: NDArray[np.intp]) -> None:
+        """Have some rows take one action, without waiting; their workers must be theirs alone."""
+        slab = self._ready_slab()
+        hands = self._hands_of(rows)
+        slab.actions[rows, 0] = actions
+        for hand in hands:
+            self._make_ready(hand)
+            self._post(hand, STEP, hand.turn ^ 1)
+            hand.is_sent = True
+        self._wake(hands)
+
+    def receive(self, min_rows: int) -> tuple[NDArray[np.intp], list[tuple[slice, StepArrays]]]:
+        """Wait until at least `min_rows` sent rows are done; return them with their arrays."""
+        sent = [hand for hand in self._hands if hand.is_sent]
+        if min_rows > (on_way := sum(hand.num_rows for hand in sent)):
+            raise BadConfig(f"recv() wants {min_rows} rows, but only {on_way} were sent.")
+        failures = self._await(sent, self._deadline(), enough=min_rows)
+        parts = []
+        for hand in sent:
+            if hand in failures:
+                self._bury(hand, failures[hand])
+            elif self._words[hand.done_at] == hand.order:
+                self._collect(hand)
+            else:
+                continue
+            hand.is_sent = False
+            parts.append((hand.rows, self.turns[hand.turn]))
+        rows = [np.arange(part.start, part.stop) for part, _ in parts]
+        return np.concatenate(rows), parts
+
+    def _hands_of(self, rows: NDArray[np.intp]) -> list[Hand]:
+        """Return the workers of rows, which must be sent whole: a worker steps its rows as one."""
+        wanted = set(rows.tolist())
+        hands = []
+        for hand in self._hands:
+            mine = set(range(hand.rows.start, hand.rows.stop))
+            if not mine & wanted:
+                continue
+            if not mine <= wanted:
+                raise BadConfig(
+                    f"Rows {_names(hand.rows)} share a worker and are sent together; "
+                    f"rows {sorted(mine - wanted)} are missing."
+                )
+            if hand.is_sent:
+                raise BadConfig(f"Rows {_names(hand.rows)} are on their way already: recv() first.")
+            hands.append(hand)
+        return hands
+
+    def _take_turn(self) -> None:
+        """Bring all rows onto the same set of arrays, then turn to the other one."""
+        if on_way := [hand for hand in self._hands if hand.is_sent]:
+            names = ", ".join(_names(hand.rows) for hand in on_way)
+            raise BadConfig(f"Rows {names} are on their way: recv() them before step or reset.")
+        for hand in self._hands:
+            if hand.turn != self.turn:
+                self.turns[self.turn].copy_rows(self.turns[hand.turn], hand.rows)
+        self.turn ^= 1
 
     def _order_all(self, opcode: int, length: int) -> None:
         ordered = []
@@ -361,14 +419,18 @@ class ProcessEngine:
 
     def _ready_slab(self) -> Slab:
         assert self._slab is not None
+        self._outwait_interrupted()
         self._remarks.clear()
         self._finals.clear()
-        self._outwait_interrupted()
         return self._slab
 
     def _outwait_interrupted(self) -> None:
         """Let orders come to their end that a KeyboardInterrupt left behind."""
-        left = [h for h in self._hands if h.is_ready and self._words[h.done_at] != h.order]
+        left = [
+            h
+            for h in self._hands
+            if h.is_ready and not h.is_sent and self._words[h.done_at] != h.order
+        ]
         if left:
             for hand, cause in self._await(left, self._deadline()).items():
                 self._bury(hand, cause)
@@ -377,10 +439,12 @@ class ProcessEngine:
                     self._collect(hand)
             self._remarks.clear()
 
-    def _post(self, hand: Hand, opcode: int, chunk: int = 0) -> None:
+    def _post(self, hand: Hand, opcode: int, turn: int | None = None, chunk: int = 0) -> None:
         words, base = self._words, hand.base
+        if opcode not in (TOUCH, CLOSE):
+            hand.turn = self.turn if turn is None else turn
         words[base + layout.OPCODE] = opcode
-        words[base + layout.TURN] = self.turn
+        words[base + layout.TURN] = hand.turn
         words[base + layout.CHUNK] = chunk
         hand.order += 1
         words[hand.order_at] = hand.order
@@ -416,30 +480,37 @@ class ProcessEngine:
                     self._remarks[hand.rows.start + row] = remark
         return took
 
-    def _await(self, hands: list[Hand], deadline: float) -> dict[Hand, str]:
-        """Wake the hands, wait until all have answered; return who never will, and why."""
+    def _await(
+        self, hands: list[Hand], deadline: float, enough: int | None = None
+    ) -> dict[Hand, str]:
+        """Wake the hands, wait until all (or `enough` rows) have answered.
+
+        Returns:
+            Who never will, and why.
+        """
         self._wake(hands)
         words, yield_core = self._words, os.sched_yield
+        may_miss = 0 if enough is None else sum(h.num_rows for h in hands) - enough
         pending = [h for h in hands if words[h.done_at] != h.order]
         until = perf_counter_ns() + SPIN_NS
-        while pending:
+        while _rows_in(pending) > may_miss:
             for _ in range(8):
                 yield_core()
                 pending = [h for h in pending if words[h.done_at] != h.order]
                 if not pending:
                     return {}
             if perf_counter_ns() > until:
-                break
-        return self._sleep_until(pending, deadline) if pending else {}
+                return self._sleep_until(pending, deadline, may_miss)
+        return {}
 
-    def _sleep_until(self, pending: list[Hand], deadline: float) -> dict[Hand, str]:
+    def _sleep_until(self, pending: list[Hand], deadline: float, may_miss: int) -> dict[Hand, str]:
         words, failures = self._words, {}
         try:
-            while pending:
+            while _rows_in(pending) > may_miss:
                 words[self._waits_at] = 1
                 fence()
                 pending = [h for h in pending if words[h.done_at] != h.order]
-                if not pending:
+                if _rows_in(pending) <= may_miss:
                     break
                 left = deadline - monotonic()
                 if left <= 0:
@@ -497,7 +568,7 @@ class ProcessEngine:
 
     def _show_last_good(self, hand: Hand) -> None:
         """Fill the rows with the last complete step, as an episode cut off there."""
-        now, before = self.turns[self.turn], self.turns[self.turn ^ 1]
+        now, before = self.turns[hand.turn], self.turns[hand.turn ^ 1]
         now.obs.copy_from(before.obs, hand.rows)
         now.extras.copy_from(before.extras, hand.rows)
         now.reward[hand.rows] = 0.0
@@ -509,7 +580,7 @@ class ProcessEngine:
     def _restart_at_once(self, hand: Hand) -> None:
         """Reset a replacement within the step that lost its rows, as SAME_STEP promises."""
         assert self._slab is not None
-        slab, now = self._slab, self.turns[self.turn]
+        slab, now = self._slab, self.turns[hand.turn]
         ended = range(hand.rows.start, hand.rows.stop)
         finals = [Final(row, now.obs.take(row), now.extras.take(row)) for row in ended]
         remarks = {row: {"final_info": self._remarks.pop(row)} for row in ended}
@@ -517,7 +588,7 @@ class ProcessEngine:
         for row, seed in zip(ended, self._reborn_seeds(hand), strict=True):
             slab.has_seed[row], slab.seeds[row] = True, seed
         self._make_ready(hand)
-        self._post(hand, RESET)
+        self._post(hand, RESET, hand.turn)
         self._finish([hand])
         now.truncated[hand.rows] = True
         self._finals += finals
@@ -555,6 +626,7 @@ class ProcessEngine:
 
     def _pause(self, hand: Hand) -> None:
         """Repeat the rows of a worker that is not back yet."""
+        hand.turn = self.turn
         self._show_last_good(hand)
         self.turns[self.turn].truncated[hand.rows] = False
         for row in range(hand.rows.start, hand.rows.stop):
@@ -613,6 +685,10 @@ def _split(num_envs: int, workers: int) -> list[slice]:
     """Spread rows evenly over workers, in order."""
     edges = [num_envs * k // workers for k in range(workers + 1)]
     return [slice(a, b) for a, b in pairwise(edges)]
+
+
+def _rows_in(hands: list[Hand]) -> int:
+    return sum(hand.num_rows for hand in hands)
 
 
 def _names(rows: slice) -> str:

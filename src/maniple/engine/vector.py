@@ -139,6 +139,57 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self._transport_times.add(perf_counter() - start - self._engine.last_exec_s)
         return obs, reward, terminated, truncated, info
 
+    def send(self, actions: ArrayLike, rows: ArrayLike | None = None) -> None:
+        """Have rows (None: all) take one action each, and return at once; see `recv`.
+
+        Rows that share a worker are sent together. Only the process engine can do this.
+        """
+        self._check_ready()
+        engine = self._async_engine()
+        chosen = np.arange(self.num_envs) if rows is None else np.asarray(rows, np.intp)
+        if chosen.ndim != 1 or len(chosen) == 0 or len(np.unique(chosen)) != len(chosen):
+            raise BadConfig(f"send() got rows {rows}; it takes a list of different row numbers.")
+        if chosen.min() < 0 or chosen.max() >= self.num_envs:
+            raise BadConfig(f"send() got rows {rows}; there are {self.num_envs}.")
+        engine.send(self._check(actions, (len(chosen),)), chosen)
+
+    def recv(self, min_rows: int = 1) -> tuple[NDArray[np.intp], StepResult]:
+        """Wait until at least `min_rows` of the sent rows are done.
+
+        Returns:
+            Their numbers, and what `step` would return for them, in that order. With
+            copy_obs=False the observations are copied all the same: they come from rows that
+            need not lie together.
+        """
+        self._check_ready()
+        rows, parts = self._async_engine().receive(min_rows)
+        remarks = self._engine.remarks()
+        self._env_steps += len(rows)
+        pick = lambda get: np.concatenate([get(arrays)[part] for part, arrays in parts])  # noqa: E731
+        names = parts[0][1].obs.arrays
+        obs = {name: pick(lambda a, n=name: a.obs.arrays[n]) for name in names}
+        info: dict[str, Any] = {}
+        for k, row in enumerate(rows.tolist()):
+            arrays = next(a for p, a in parts if p.start <= row < p.stop)
+            told = row_info(arrays.extras.take(row)) | remarks.get(row, {})
+            add_rare(info, {k: told}, len(rows))
+        result = (
+            self._nest(obs),
+            pick(lambda a: a.reward),
+            pick(lambda a: a.terminated),
+            pick(lambda a: a.truncated),
+            info,
+        )
+        return rows, result
+
+    def _async_engine(self) -> Any:
+        if not hasattr(self._engine, "send"):
+            raise BadConfig(
+                f"The {self.engine_name} engine steps all rows at once; send() and recv() need "
+                "engine='process'."
+            )
+        return self._engine
+
     def stats(self) -> dict[str, Any]:
         """Percentiles of the time spent simulating and around it, and what went wrong."""
         return {
