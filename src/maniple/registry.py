@@ -99,6 +99,7 @@ def make_vec(
     from gymnasium.vector import AutoresetMode
 
     from maniple.core.rank import Rank
+    from maniple.engine.life import follow_launcher
     from maniple.engine.vector import VectorEnv
 
     if not isinstance(num_envs, int) or isinstance(num_envs, bool) or num_envs < 1:
@@ -109,6 +110,7 @@ def make_vec(
         if value is not None and value < 1:
             raise BadConfig(f"{name} is {value}; it must be 1 or larger.")
     mode = _autoreset(AutoresetMode, autoreset_mode)
+    follow_launcher()
     process_options = _take_process_options(options)
     made_of = recipe(id, options)
     name = _choose(engine, made_of, num_envs, workers) if engine == "auto" else engine

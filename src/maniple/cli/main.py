@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 VERBS: dict[str, tuple[str, str]] = {
     "list": ("maniple.cli.list", "Show every task, or every robot."),
@@ -27,6 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         print(f"maniple {__version__}")
         return 0
+    _leave_printing_to_rank_0()
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
     from maniple.core.errors import ManipleError
@@ -60,6 +63,12 @@ def _run(words: list[str]) -> int:
     if options.json:
         print(json.dumps(answer))
     return 0 if answer.get("ok", True) else 1
+
+
+def _leave_printing_to_rank_0() -> None:
+    """Under torchrun only the first rank speaks."""
+    if os.environ.get("RANK", "0") != "0":
+        sys.stdout = Path(os.devnull).open("w")
 
 
 def _split(words: list[str]) -> tuple[str, list[str]]:

@@ -29,6 +29,15 @@ def die_with(parent: int, signum: int = signal.SIGKILL) -> None:
         os._exit(0)
 
 
+def follow_launcher() -> None:
+    """Under torchrun, end when its agent ends: it does not see to that itself.
+
+    A rank whose agent was killed would otherwise run on as an orphan, with all its workers.
+    """
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        die_with(os.getppid())
+
+
 def one_thread_each(environment: dict[str, str], threads: int = 1) -> dict[str, str]:
     """Return an environment in which linear-algebra libraries start no more threads than that."""
     return {**environment, **{name: str(threads) for name in THREAD_LIMITS}}
