@@ -77,8 +77,9 @@ def test_render_every_repeats_between(make_vec):
     every.reset(seed=0), third.reset(seed=0)
     action = np.array([[0.6, 0.8, -0.5, 0]], np.float32)
     for step in range(1, 10):
-        a, b = every.step(action)[0]["front_rgb"], third.step(action)[0]["front_rgb"]
-        assert np.array_equal(a, b) == (step % 3 == 0)
+        (a, *_), (b, *_, info) = every.step(action), third.step(action)
+        assert np.array_equal(a["front_rgb"], b["front_rgb"]) == (step % 3 == 0)
+        assert info["rendered"][0] == (step % 3 == 0), "it says which pictures are repeated"
 
 
 def test_a_chunk_draws_only_its_end(make_vec):

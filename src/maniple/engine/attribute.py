@@ -9,11 +9,14 @@ from maniple.core.errors import BadConfig, closest
 
 def touch(row: Any, what: str, name: str, args: tuple, kwargs: dict, value: Any = None) -> Any:
     """Do `what` ('get', 'set' or 'call') to the attribute `name` of a row."""
+    # A Gymnasium environment may be wrapped: look through the wrappers.
+    read = getattr(row, "get_wrapper_attr", None) or (lambda n: getattr(row, n))
+    write = getattr(row, "set_wrapper_attr", None) or (lambda n, v: setattr(row, n, v))
     if what == "set":
-        setattr(row, name, value)
+        write(name, value)
         return None
     try:
-        found = getattr(row, name)
+        found = read(name)
     except AttributeError:
         known = [n for n in dir(row) if not n.startswith("_")]
         raise BadConfig(

@@ -52,9 +52,12 @@ class Cohort:
 
     def remarks(self) -> dict[int, dict[str, Any]]:
         """Return and forget what is to be said of single rows."""
-        remarks = self.group.infos()
-        if self._remarks:
-            remarks, self._remarks = self._remarks | remarks, {}
+        latest = self.group.infos()
+        if not self._remarks:
+            return latest
+        remarks, self._remarks = self._remarks, {}
+        for row, remark in latest.items():
+            remarks.setdefault(row, {}).update(remark)
         return remarks
 
     def touch(self, what: str, name: str, args: tuple, kwargs: dict, values: Any = None) -> list:

@@ -106,6 +106,7 @@ class ForeignGroup:
         self._infos: dict[int, dict[str, Any]] = {}
         self._seeds: list[int | None] = [None] * num_envs
         self._steps = [0] * num_envs
+        self._is_carried = False
         self._seen: dict[int, Any] = {}
         """What rows returned since the last report."""
         self._actions: NDArray | None = None
@@ -115,6 +116,7 @@ class ForeignGroup:
         if self._out is not None and self._out is not arrays:
             self._previous = self._out
         self._out = arrays
+        self._is_carried = False
         if self._lends:
             self._lent = self._lent_rows(arrays)
 
@@ -172,8 +174,9 @@ class ForeignGroup:
         if not final:
             return
         seen = self._seen
-        if previous is not None and len(seen) < len(self.envs):
+        if not self._is_carried and previous is not None and len(seen) < len(self.envs):
             self._carry_over(out, previous)
+        self._is_carried = True
         for row, obs in list(seen.items()):
             try:
                 self._write(out, row, obs)

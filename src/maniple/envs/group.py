@@ -83,6 +83,7 @@ class TaskGroup:
         self._actions: NDArray | None = None
         self._rows: dict[int, Row] = {}
         self._sight = Sight(self.sim, config) if config.cameras else None
+        self._drawn = np.zeros(num_envs, np.bool_)
         self._painter: Painter | None = None
         self.sim.settle(np.arange(num_envs))
         self.contract = self._describe()
@@ -100,6 +101,7 @@ class TaskGroup:
         if targets is None:
             targets = self._targets_of[id(arrays)] = self._target_arrays(arrays)
         self._targets = targets
+        self._drawn[:] = False
 
     def reset(
         self, rows: NDArray[np.intp], seeds: Sequence[int | None], options: dict | None = None
@@ -141,7 +143,7 @@ class TaskGroup:
         Pictures are left out unless this is the `final` report of a chunk.
         """
         if self._sight is not None and final:
-            self._sight.draw(self._out, self._previous, self.randomiser is not None)
+            self._draw(self._sight)
         self._write()
         for numbers in self._out.floats:
             if not all_finite(numbers):
@@ -191,6 +193,12 @@ class TaskGroup:
             self._painter = None
         if self._sight is not None:
             self._sight.close()
+
+    def _draw(self, sight: Sight) -> None:
+        self._drawn |= sight.stale
+        sight.draw(self._out, self._previous, self.randomiser is not None)
+        if self.config.render_every > 1:
+            self._out.extras["rendered"][...] = self._drawn
 
     def _target_arrays(self, arrays: StepArrays) -> list[NDArray]:
         pictures = self._sight.layout if self._sight else ()
@@ -294,6 +302,9 @@ class TaskGroup:
     def _describe(self) -> Contract:
         task = self.task
         extras: dict[str, ArraySpec] = {"success": scalar(np.bool_)} if task.has_success else {}
+        if self._sight and self.config.render_every > 1:
+            # Says which pictures are of this step, and which are repeated.
+            extras["rendered"] = scalar(np.bool_)
         if self._is_sparse and not task.has_success:
             raise BadConfig(f"{type(task).__name__} has no success, so no sparse reward.")
         if not self._is_sparse:
