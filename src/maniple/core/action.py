@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maniple.core.errors import BadAction
-from maniple.core.flags import all_true, all_within
 from maniple.core.group import Contract
+from maniple.core.quick import all_true, all_within
 
 
 class ActionCheck:

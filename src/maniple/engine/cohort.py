@@ -10,8 +10,8 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from maniple.core.errors import ResetNeeded
-from maniple.core.flags import all_true, any_true
 from maniple.core.group import Group
+from maniple.core.quick import all_true, any_true
 from maniple.core.step import StepArrays
 from maniple.engine.attribute import touch
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
-from maniple.core.flags import all_finite
 from maniple.core.group import Contract
+from maniple.core.quick import all_finite
 from maniple.core.space import flatten, layout_of, nester
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.step import StepArrays

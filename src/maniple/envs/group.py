@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig, closest
-from maniple.core.flags import all_finite
 from maniple.core.group import Contract
+from maniple.core.quick import all_finite, clip
 from maniple.core.seeds import SeedTree
 from maniple.core.space import box, dict_space
 from maniple.core.spec import ArraySpec, Layout
@@ -230,8 +230,7 @@ class TaskGroup:
             array[...] = value
         for dtype, low, high in self._bounds:
             packed = out.obs.packed[dtype]
-            np.maximum(packed, low, out=packed)
-            np.minimum(packed, high, out=packed)
+            clip(packed, low, high, out=packed)
         if task.has_success:
             success = out.extras.arrays["success"]
             success[...] = task.success(state)

@@ -1,4 +1,4 @@
-"""Ask cheap questions of whole arrays: any flag set, all set, every number finite."""
+"""Whole-array operations without the set-up cost that a single environment would notice."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
+
+# np.clip wraps this ufunc in Python code that costs a single environment 4 us per step.
+clip = getattr(np._core.umath, "clip", np.clip)
 
 FEW = 64
 """Up to here plain Python beats numpy, whose code is cold after a physics step."""
