@@ -1,4 +1,4 @@
-"""Grow every random number from one root: seed, rank, row, incarnation, episode."""
+"""Grow every random number from one root: seed, rank, row, episode."""
 
 from __future__ import annotations
 
@@ -53,9 +53,8 @@ def reborn_seed(seed: int, incarnation: int) -> int:
 class SeedTree:
     """Remember which random stream every row is on, so that any episode replays alone."""
 
-    def __init__(self, rows: int, rank: int = 0, incarnation: int = 0) -> None:
+    def __init__(self, rows: int, rank: int = 0) -> None:
         self.rank = rank
-        self.incarnation = incarnation
         self.seed = np.zeros(rows, np.uint64)
         self.episode = np.zeros(rows, np.int64)
         self._is_seeded = np.zeros(rows, np.bool_)
@@ -80,7 +79,6 @@ class SeedTree:
         """Return the streams of the episodes that `rows` are in, from their beginning."""
         key = _hash(self.seed[rows])
         key = _hash(key ^ np.uint64(self.rank))
-        key = _hash(key ^ np.uint64(self.incarnation))
         return Draws(_hash(key ^ self.episode[rows].astype(np.uint64)))
 
 
