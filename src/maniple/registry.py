@@ -116,7 +116,8 @@ def make_vec(
     name = _choose(engine, made_of, num_envs, workers) if engine == "auto" else engine
     cpus = Rank.here().num_cpus()
     if name == "process":
-        from maniple.engine.process import ProcessConfig, ProcessEngine
+        from maniple.engine.crew import ProcessConfig
+        from maniple.engine.process import ProcessEngine
 
         count = workers or min(num_envs, cpus)
         config = ProcessConfig(workers=count, preload=_modules(made_of), **process_options)
@@ -164,7 +165,7 @@ def _is_gymnasium_id(id: str) -> bool:
 def _take_process_options(options: dict[str, Any]) -> dict[str, Any]:
     from dataclasses import fields
 
-    from maniple.engine.process import ProcessConfig
+    from maniple.engine.crew import ProcessConfig
 
     names = {f.name for f in fields(ProcessConfig)} - {"workers", "preload"}
     return {name: options.pop(name) for name in list(options) if name in names}

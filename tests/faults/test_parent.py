@@ -24,7 +24,7 @@ envs.reset(seed=0)
 quiet = np.zeros((4, 2), np.float32)
 envs.step(quiet)
 print("ready", *[hand.pid for hand in envs._engine._hands],
-      envs._engine._zygote._process.pid, flush=True)
+      envs._engine._crew._zygote._process.pid, flush=True)
 {rest}
 """
 

@@ -211,7 +211,7 @@ def test_a_worker_that_dies_between_steps():
 def test_the_zygote_is_killed():
     envs = make()
     envs.reset(seed=0)
-    envs._engine._zygote._process.kill()
+    envs._engine._crew._zygote._process.kill()
     time.sleep(0.1)
     *_, trunc, info = envs.step(QUIET)
     assert trunc.all()

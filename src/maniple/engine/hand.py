@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import socket
 from collections import deque
@@ -52,11 +53,19 @@ class Hand:
         self.pidfd = os.pidfd_open(pid)
         self.is_alive, self.is_ready = True, False
 
-    def has_exited(self) -> bool:
-        """Whether the process has ended."""
-        import select
+    @property
+    def row_names(self) -> str:
+        """Its rows, as people write them: 3 or 3-5."""
+        first, last = self.rows.start, self.rows.stop - 1
+        return str(first) if first == last else f"{first}-{last}"
 
-        return self.pidfd < 0 or bool(select.select([self.pidfd], [], [], 0)[0])
+    def has_exited(self, patience_s: float = 0.0) -> bool:
+        """Whether the process has ended, waiting for that a little."""
+        if self.pidfd < 0:
+            return True
+        poll = select.poll()
+        poll.register(self.pidfd, select.POLLIN)
+        return bool(poll.poll(patience_s * 1000))
 
     def kill(self, signum: int = signal.SIGKILL) -> None:
         """Send a signal; a process that has ended already takes no harm, nor does a stranger."""
