@@ -112,16 +112,19 @@ def _shared_memory() -> Iterator[Finding]:
 
 
 def _drawing() -> Iterator[Finding]:
-    from maniple.sim.display import GL_BACKENDS, INSTALL, backend, why_not
+    from maniple.sim.display import INSTALL, backend
+    from maniple.sim.display import reasons as try_all
+    from maniple.sim.xvfb import wants_own_display
 
     asked = os.environ.get("MUJOCO_GL")
     if asked and asked not in ("egl", "osmesa", "glfw", "disable", "off"):
         yield Finding("mujoco-gl", WARN, f"MUJOCO_GL is {asked!r}", "unset MUJOCO_GL")
-    reasons = {name: why_not(name) for name in GL_BACKENDS}
+    reasons = try_all()
     works = [name for name, reason in reasons.items() if reason is None]
     for name, reason in reasons.items():
         if reason is None:
-            yield Finding(f"gl-{name}", OK, "draws")
+            where = " in an Xvfb of its own" if name == "glfw" and wants_own_display() else ""
+            yield Finding(f"gl-{name}", OK, f"draws{where}")
         else:
             # One working backend is enough: the others are no reason to worry.
             status = OK if works else WARN
@@ -134,12 +137,29 @@ def _drawing() -> Iterator[Finding]:
 
 
 def _xvfb() -> Iterator[Finding]:
+    from time import perf_counter
+
+    from maniple.core.errors import ManipleError
+    from maniple.sim.xvfb import INSTALL, Xvfb, stale_sockets
+
     path = shutil.which("Xvfb")
-    if path:
-        yield Finding("xvfb", OK, path)
-    else:
+    if path is None:
         text = "not installed; only CoppeliaSim and GLFW need it"
-        yield Finding("xvfb", OK, text, "apt-get install xvfb xauth")
+        yield Finding("xvfb", OK, text, INSTALL)
+        return
+    start = perf_counter()
+    try:
+        Xvfb().close()
+    except ManipleError as error:
+        yield Finding("xvfb", WARN, str(error), INSTALL)
+        return
+    text = f"{path}: a display came and went in {perf_counter() - start:.2f} s"
+    stale = stale_sockets()
+    if stale:
+        text += f"; {len(stale)} sockets of killed servers"
+        yield Finding("xvfb", WARN, text, f"rm {' '.join(map(str, stale))}")
+    else:
+        yield Finding("xvfb", OK, text)
 
 
 def _codecs() -> Iterator[Finding]:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import functools
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from maniple.core.errors import BadConfig
+from maniple.sim.xvfb import SWITCHES, wants_own_display
 
 GL_BACKENDS = ("egl", "osmesa", "glfw")
 RAYS = "rays"
@@ -18,11 +25,13 @@ RAYS = "rays"
 INSTALL = {
     "egl": "apt-get install libegl1 libgl1",
     "osmesa": "apt-get install libosmesa6",
-    "glfw": "apt-get install xvfb xauth libgl1 libgl1-mesa-dri libglx-mesa0, then xvfb-run -a",
+    "glfw": "apt-get install xvfb xauth libgl1 libgl1-mesa-dri libglx-mesa0",
 }
 
 _PROBE = "from maniple.sim.gl import try_backend; try_backend({name!r})"
 _PROBE_SECONDS = 60
+# Long enough for all workers of a run to learn it, short enough for a user who installs a driver.
+_RAYS_SECONDS = 60
 
 
 @functools.cache
@@ -38,18 +47,32 @@ def backend() -> str:
     remembered = _remembered()
     if remembered is not None:
         return remembered
-    chosen = next((name for name in GL_BACKENDS if why_not(name) is None), RAYS)
-    _remember(chosen)
-    return chosen
+    with _turn():
+        chosen = _remembered()
+        if chosen is None:
+            chosen = next((name for name in GL_BACKENDS if why_not(name) is None), RAYS)
+            _remember(chosen)
+        return chosen
 
 
+def reasons() -> dict[str, str | None]:
+    """Try every GL backend; return why each one fails, None for those that work."""
+    return {name: why_not(name) for name in GL_BACKENDS}
+
+
+@functools.cache
 def why_not(name: str) -> str | None:
     """Try a GL backend in a process of its own; return why it fails, or None if it works.
 
-    A missing or broken driver can end the process that tries it, or hang.
+    A missing or broken driver can end the process that tries it, or hang. GLFW gets an Xvfb
+    where there is no DISPLAY.
     """
-    if name == "glfw" and not os.environ.get("DISPLAY"):
-        return "there is no DISPLAY"
+    if name == "glfw":
+        if wants_own_display():
+            if shutil.which("Xvfb") is None:
+                return "Xvfb is not installed, and there is no other display"
+        elif not os.environ.get("DISPLAY"):
+            return f"there is no DISPLAY, and {' or '.join(SWITCHES)} is 0"
     env = {k: v for k, v in os.environ.items() if k not in ("MUJOCO_GL", "PYOPENGL_PLATFORM")}
     try:
         done = subprocess.run(
@@ -65,12 +88,28 @@ def why_not(name: str) -> str | None:
     if done.returncode == 0:
         return None
     lines = [line for line in done.stderr.strip().splitlines() if line.strip()]
-    return lines[-1].strip() if lines else f"it ended with code {done.returncode}"
+    if not lines:
+        return f"it ended with code {done.returncode}"
+    return re.sub(r"^maniple\.core\.errors\.\w+: ", "", lines[-1].strip())
 
 
 def _memory() -> Path:
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(cache) / "maniple" / "gl.json"
+
+
+@contextlib.contextmanager
+def _turn() -> Iterator[None]:
+    """Let one process try at a time, so that the workers of a run learn from the first."""
+    try:
+        _memory().parent.mkdir(parents=True, exist_ok=True)
+        lock = _memory().with_suffix(".lock").open("w")
+    except OSError:
+        yield  # A home that cannot be written only costs another try.
+        return
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _machine() -> dict[str, str]:
@@ -79,7 +118,17 @@ def _machine() -> dict[str, str]:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         boot = ""
-    return {"boot": boot, "python": sys.executable, "display": os.environ.get("DISPLAY", "")}
+    try:
+        libraries = str(Path("/etc/ld.so.cache").stat().st_mtime_ns)
+    except OSError:
+        libraries = ""
+    return {
+        "boot": boot,
+        "python": sys.executable,
+        "libraries": libraries,
+        "xvfb": shutil.which("Xvfb") or "",
+        "display": "own" if wants_own_display() else os.environ.get("DISPLAY", ""),
+    }
 
 
 def _remembered() -> str | None:
@@ -89,16 +138,19 @@ def _remembered() -> str | None:
         return None
     if not isinstance(found, dict) or found.get("machine") != _machine():
         return None
-    # No GL is never remembered: the user may have installed it since.
-    return found["backend"] if found.get("backend") in GL_BACKENDS else None
+    chosen, when = found.get("backend"), found.get("time", 0)
+    if chosen == RAYS:
+        return RAYS if abs(time.time() - when) < _RAYS_SECONDS else None
+    return chosen if chosen in GL_BACKENDS else None
 
 
 def _remember(chosen: str) -> None:
     path = _memory()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        found = {"machine": _machine(), "backend": chosen, "time": time.time()}
         temporary = path.with_suffix(f".{os.getpid()}")
-        temporary.write_text(json.dumps({"machine": _machine(), "backend": chosen}))
+        temporary.write_text(json.dumps(found))
         temporary.replace(path)
     except OSError:
         pass  # A home that cannot be written only costs another try.
