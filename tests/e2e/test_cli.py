@@ -87,3 +87,12 @@ def test_unknown_flags_fail():
 
 def test_debug_shows_the_traceback():
     assert "Traceback" in maniple("bench", "--task", "x", "--debug", code=1).stderr
+
+
+def test_bench_records_films(tmp_path):
+    words = f"bench --task so101/Reach-v0 --num-envs 2 --steps 8 --record {tmp_path} --json"
+    answer = last_json(maniple(*words.split(), "--image-size", "32", "32"))
+    assert answer["cameras"] == ["front", "wrist"] and answer["engine"] == "process"
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names[:2] == ["env_000_front_episode_0000.mp4", "env_000_wrist_episode_0000.mp4"]
+    assert not [name for name in names if name.endswith(".part")]

@@ -15,6 +15,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "demo": ("maniple.cli.demo", "See many arms at work: pictures, a film, and the speed."),
     "bench": ("maniple.cli.bench.run", "Measure how fast a task is stepped."),
     "bench limit": ("maniple.cli.bench.limit", "Measure what the physics alone would allow."),
+    "bench sweep": ("maniple.cli.bench.sweep", "Find the fastest setting here, beside peers."),
+    "bench trace": ("maniple.cli.bench.trace", "Show where the time of every step goes."),
 }
 
 

@@ -28,6 +28,8 @@ def env_steps_per_s(
     chunk: int = 1,
     warm_up: int = 5,
     tick: Callable[[int], None] | None = None,
+    seconds: float = float("inf"),
+    watch: Callable[[Any], None] | None = None,
 ) -> float:
     """Step `envs` for `steps` control steps per environment; return env-steps per second.
 
@@ -37,6 +39,8 @@ def env_steps_per_s(
         chunk: Actions per call; above 1 needs `step_chunk`.
         warm_up: Calls before the clock starts.
         tick: Called with the number of control steps done, for a progress bar.
+        seconds: Stop after this time, however few steps were made.
+        watch: Called with what every step returned, for a recorder.
     """
     actions = random_actions(envs, chunk)
     act = envs.step if chunk == 1 else envs.step_chunk
@@ -46,9 +50,14 @@ def env_steps_per_s(
     done = 0
     start = perf_counter()
     for k in range(calls):
-        info = act(actions[k % BATCHES])[4]
+        result = act(actions[k % BATCHES])
+        info = result[4]
+        if watch is not None:
+            watch(result)
         # A row that waits for its reset takes no step of a chunk: count what was done.
         done += envs.num_envs if chunk == 1 else int(info["num_steps"].sum())
         if tick is not None:
             tick(chunk)
+        if perf_counter() - start > seconds:
+            break
     return done / (perf_counter() - start)

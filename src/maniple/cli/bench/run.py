@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -40,6 +43,9 @@ class Options:
     image_size: tuple[int, int] | None = None
     """Height and width of pictures; given alone it means the task's first two cameras."""
 
+    record: Path | None = None
+    """Folder for a film of every episode, environment and camera (default: the first two)."""
+
     limit: bool = False
     """Measure the raw physics too, in turns with the environments, and tell the fraction."""
 
@@ -73,8 +79,11 @@ def run(options: Options) -> dict[str, Any]:
     )
     try:
         envs.reset(seed=options.seed)
-        with bar(f"{options.task} x {options.num_envs}", options.steps, not options.json) as tick:
-            rate, limit = _measure(envs, options, tick)
+        with (
+            bar(f"{options.task} x {options.num_envs}", options.steps, not options.json) as tick,
+            _recorder(envs, options) as watch,
+        ):
+            rate, limit = _measure(envs, options, tick, watch)
         stats = envs.stats()
     finally:
         envs.close()
@@ -102,7 +111,23 @@ def run(options: Options) -> dict[str, Any]:
 TURNS = 7
 
 
-def _measure(envs: Any, options: Options, tick: Any) -> tuple[float, float | None]:
+@contextmanager
+def _recorder(envs: Any, options: Options) -> Iterator[Any]:
+    """Film what is measured, if asked to; the films are whole when this ends."""
+    if options.record is None:
+        yield None
+        return
+    from maniple.data.record import Recorder
+
+    cameras = _pictures(options)["cameras"]
+    recorder = Recorder(options.record, cameras, envs.metadata["render_fps"], envs.num_envs)
+    try:
+        yield lambda result: recorder.add(result[0], result[2] | result[3])
+    finally:
+        recorder.close()
+
+
+def _measure(envs: Any, options: Options, tick: Any, watch: Any) -> tuple[float, float | None]:
     """Return the rate, and the raw limit if asked for: medians of turns taken one by one.
 
     On a machine that is shared with others only figures of the same minutes compare.
@@ -110,7 +135,8 @@ def _measure(envs: Any, options: Options, tick: Any) -> tuple[float, float | Non
     from maniple.cli.bench.rate import env_steps_per_s
 
     if not options.limit:
-        return env_steps_per_s(envs, options.steps, options.action_chunk, tick=tick), None
+        chunk = options.action_chunk
+        return env_steps_per_s(envs, options.steps, chunk, tick=tick, watch=watch), None
     from maniple.cli.bench.limit import RawPhysics
     from maniple.core.rank import Rank
 
@@ -119,18 +145,28 @@ def _measure(envs: Any, options: Options, tick: Any) -> tuple[float, float | Non
     part = max(1, options.steps // TURNS)
     for _ in range(TURNS):
         limits.append(physics.env_steps_per_s())
-        rates.append(env_steps_per_s(envs, part, options.action_chunk, tick=tick))
+        rates.append(env_steps_per_s(envs, part, options.action_chunk, tick=tick, watch=watch))
     return float(np.median(rates)), float(np.median(limits))
 
 
 def _pictures(options: Options) -> dict[str, Any]:
-    if options.cameras:
-        return {"cameras": options.cameras, "image_size": options.image_size or (128, 128)}
-    if options.image_size is None:
+    size = options.image_size
+    if options.record is not None and size is None:
+        size = (128, 128)
+    return pictures(options.task, options.cameras, size)
+
+
+def pictures(
+    task: str, cameras: tuple[str, ...], image_size: tuple[int, int] | None
+) -> dict[str, Any]:
+    """Return the settings of an environment that draws; nothing where no picture was asked for."""
+    if cameras:
+        return {"cameras": cameras, "image_size": image_size or (128, 128)}
+    if image_size is None:
         return {}
     from maniple.registry import find
 
-    return {"cameras": find(options.task).cameras[:2], "image_size": options.image_size}
+    return {"cameras": find(task).cameras[:2], "image_size": image_size}
 
 
 def _show(answer: dict[str, Any]) -> None:

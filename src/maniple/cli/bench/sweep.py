@@ -1,0 +1,209 @@
+"""maniple bench sweep: which engine and setting is fastest here, beside other people's."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to compare; lists are typed with commas."""
+
+    task: str = "LeRobot-v0"
+    """A task of 'maniple list'."""
+
+    num_envs: str = "2,4,8,16,32"
+    """Numbers of environments."""
+
+    workers: str = "1,2"
+    """Worker processes, of our process engine and of PufferLib."""
+
+    action_chunk: str = "1,16"
+    """Actions per call of our engines; the peers can take only one."""
+
+    peers: str = "gymnasium,pufferlib,sb3"
+    """Whose vector environments to step beside ours, or none."""
+
+    steps: int = 5000
+    """Control steps of each environment in a turn, at most."""
+
+    seconds: float = 1.0
+    """The longest time of a turn."""
+
+    turns: int = 3
+    """Measurements of each setting, taken in turns; their median counts."""
+
+    out: Path = Path("sweep")
+    """Folder for throughput.jsonl and throughput.png."""
+
+    json: bool = False
+    """Print one JSON object as the last line."""
+
+
+def run(options: Options) -> dict[str, Any]:
+    """Measure every setting, write the rows and the picture, name the best."""
+    from maniple.cli.bench.contender import OURS
+    from maniple.cli.bench.folder import made
+    from maniple.core.need import need
+    from maniple.core.rank import Rank
+
+    rounds, missing = _plan(options)
+    # Everything that can be missing is asked for before minutes are spent.
+    need("matplotlib")
+    out = made(options.out)
+    cores = Rank.here().num_cpus()
+    rows, failed = _measure(rounds, options, out / "throughput.jsonl")
+    answer: dict[str, Any] = {
+        "ok": not any(one["engine"] in OURS for one in failed),
+        "task": options.task,
+        "cores": cores,
+        "rows": rows,
+        "not_installed": missing,
+        "failed": failed,
+        "best": _best(options.task, rows),
+        "files": [str(out / "throughput.jsonl")],
+    }
+    if rows:
+        from maniple.cli.bench.chart import draw
+
+        title = f"{options.task}: env-steps per second on {cores} cores"
+        draw(rows, title, out / "throughput.png")
+        answer["files"].append(str(out / "throughput.png"))
+    _show(answer, sys.stderr if options.json else sys.stdout)
+    return answer
+
+
+def _plan(options: Options) -> tuple[list[list[Any]], list[dict[str, str]]]:
+    """Return who competes at each number of environments, and which peers are not here."""
+    from maniple.cli.bench.contender import RAW, Contender, ours, peers_of
+    from maniple.cli.bench.lists import names, numbers
+    from maniple.cli.bench.peers import PEERS, TYPE_THIS, is_installed
+    from maniple.core.errors import BadConfig
+    from maniple.registry import find
+
+    find(options.task)
+    counts = numbers("--num-envs", options.num_envs)
+    workers = numbers("--workers", options.workers)
+    chunks = numbers("--action-chunk", options.action_chunk)
+    wanted = names("--peers", options.peers, PEERS)
+    for name in ("steps", "turns", "seconds"):
+        if not getattr(options, name) > 0:
+            raise BadConfig(f"--{name} is {getattr(options, name)}; give more than 0.")
+    here = [peer for peer in wanted if is_installed(peer)]
+    missing = [{"peer": p, "type_this": TYPE_THIS.get(p, "")} for p in wanted if p not in here]
+    rounds = []
+    for count in counts:
+        who = [
+            Contender(options.task, RAW, RAW, count),
+            *ours(options.task, count, workers, chunks),
+        ]
+        for peer in here:
+            who += peers_of(options.task, count, workers, peer)
+        rounds.append(who)
+    return rounds, missing
+
+
+def _measure(
+    rounds: list[list[Any]], options: Options, path: Path
+) -> tuple[list[Row], list[dict[str, Any]]]:
+    """Return the rows, also written as they come, and who failed."""
+    from maniple.cli.bench.turns import take_turns
+    from maniple.cli.progress import bar
+
+    rows: list[Row] = []
+    failed: list[dict[str, Any]] = []
+    total = sum(map(len, rounds)) * options.turns
+    with path.open("w") as file, bar("sweep", total, not options.json) as tick:
+        for who in rounds:
+            for standing in take_turns(who, options.turns, options.steps, options.seconds, tick):
+                if standing.failure:
+                    one = standing.who
+                    about = {"engine": one.engine, "setting": one.setting}
+                    failed.append({**about, "num_envs": one.num_envs, "why": standing.failure})
+                    continue
+                rows.append(standing.row())
+                file.write(json.dumps(rows[-1]) + "\n")
+                file.flush()
+    return rows, failed
+
+
+def _best(task: str, rows: list[Row]) -> list[Row]:
+    """Return our fastest setting for single actions, and for chunks where those were measured."""
+    from maniple.cli.bench.contender import OURS
+
+    best = []
+    for is_chunk in (False, True):
+        mine = [r for r in rows if r["engine"] in OURS and (r["action_chunk"] > 1) == is_chunk]
+        if mine:
+            row = max(mine, key=lambda r: r["env_steps_per_s"])
+            best.append({**row, "type_this": _call(task, row)})
+    return best
+
+
+def _call(task: str, row: Row) -> str:
+    words = [repr(task), str(row["num_envs"]), f"engine={row['engine']!r}"]
+    if row["workers"]:
+        words.append(f"workers={row['workers']}")
+    if row["action_chunk"] > 64:
+        words.append(f"max_chunk={row['action_chunk']}")
+    return f"envs = maniple.make_vec({', '.join(words)})".replace("'", '"')
+
+
+def _show(answer: dict[str, Any], file: Any) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+
+    # A pipe has no width: without one the table would be cut at 80 columns.
+    console = Console(file=file, highlight=False, soft_wrap=True)
+    if not console.is_terminal:
+        console.width = 160
+    console.print(_table(answer))
+    for one in answer["not_installed"]:
+        note = f"{one['peer']} is not installed. Type: {one['type_this']}"
+        console.print(escape(note), style="yellow")
+    for one in answer["failed"]:
+        where = " ".join(filter(None, (one["engine"], one["setting"])))
+        console.print(escape(f"{where}, {one['num_envs']} envs: {one['why']}"), style="red")
+    for row in answer["best"]:
+        chunk, rate = row["action_chunk"], row["env_steps_per_s"]
+        how = f"in chunks of {chunk} actions" if chunk > 1 else "step by step"
+        act = "step_chunk" if chunk > 1 else "step"
+        console.print(f"\nFastest here {how}: {rate:,.0f} env-steps/s")
+        console.print(escape(f"  {row['type_this']}; envs.{act}(actions)"), style="bold")
+    console.print()
+    for name in answer["files"]:
+        console.print(f"look at  {name}")
+
+
+def _table(answer: dict[str, Any]) -> Any:
+    from rich.table import Table
+
+    counts = sorted({row["num_envs"] for row in answer["rows"]})
+    title = f"{answer['task']}, env-steps/s on {answer['cores']} cores"
+    table = Table(title=title, box=None, title_justify="left")
+    table.add_column("engine")
+    table.add_column("setting")
+    for count in counts:
+        table.add_column(f"{count} envs", justify="right")
+    for (engine, setting), rates in _lines(answer["rows"]):
+        cells = [f"{rates[c]:,.0f}" if c in rates else "" for c in counts]
+        table.add_row(engine, setting, *cells)
+    return table
+
+
+def _lines(rows: list[Row]) -> Iterator[tuple[tuple[str, str], dict[int, float]]]:
+    """Group by engine and setting, in the order of the rows."""
+    lines: dict[tuple[str, str], dict[int, float]] = {}
+    for row in rows:
+        line = lines.setdefault((row["engine"], row["setting"]), {})
+        line[row["num_envs"]] = row["env_steps_per_s"]
+    # A setting that only many environments allow was met late: keep engines together.
+    order = list(dict.fromkeys(engine for engine, _ in lines))
+    yield from sorted(lines.items(), key=lambda item: order.index(item[0][0]))
