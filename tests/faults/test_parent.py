@@ -233,3 +233,15 @@ def test_an_idle_engine_burns_nothing():
     parent.kill()
     parent.communicate()
     assert sum(now) - sum(used) < 0.02 * 2.0
+
+
+@pytest.mark.slow
+def test_fifty_parents():
+    """Fifty of fifty leave no process and no shared memory within a second of their SIGKILL."""
+    before = shared_memory()
+    for k in range(50):
+        parent, pids = start([IDLE, BUSY, HUNG][k % 3])
+        parent.kill()
+        assert gone_within(pids, 1.0), f"parent {k}"
+        parent.communicate()
+    assert shared_memory() <= before

@@ -70,7 +70,7 @@ def _run(words: list[str]) -> int:
 def _leave_printing_to_rank_0() -> None:
     """Under torchrun only the first rank speaks."""
     if os.environ.get("RANK", "0") != "0":
-        sys.stdout = Path(os.devnull).open("w")
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115  (for the rest of the process)
 
 
 def _split(words: list[str]) -> tuple[str, list[str]]:

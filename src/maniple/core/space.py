@@ -39,9 +39,7 @@ def nest(space: spaces.Space, arrays: Mapping[str, NDArray]) -> Any:
 
 def nester(space: spaces.Space) -> Callable[[Mapping[str, NDArray]], Any]:
     """Return the function that `nest` applies, worked out once for a space."""
-    if isinstance(space, spaces.Dict) and not any(
-        isinstance(s, (spaces.Dict, spaces.Tuple)) for s in space.values()
-    ):
+    if isinstance(space, spaces.Dict) and not _is_nested(space):
         return dict
     return lambda arrays: _build(space, (), arrays)
 
@@ -49,6 +47,19 @@ def nester(space: spaces.Space) -> Callable[[Mapping[str, NDArray]], Any]:
 def flatten(space: spaces.Space, value: Any) -> dict[str, Any]:
     """Take a value of a space apart into named arrays, as `layout_of` names them."""
     return dict(_parts(space, (), value))
+
+
+def flattener(space: spaces.Space) -> Callable[[Any], Mapping[str, Any]]:
+    """Return the function that `flatten` applies, worked out once for a space."""
+    if isinstance(space, spaces.Dict) and not _is_nested(space):
+        return lambda value: value
+    if not isinstance(space, (spaces.Dict, spaces.Tuple)):
+        return lambda value: {BARE: value}
+    return lambda value: flatten(space, value)
+
+
+def _is_nested(space: spaces.Dict) -> bool:
+    return any(isinstance(inner, (spaces.Dict, spaces.Tuple)) for inner in space.values())
 
 
 def _name(path: tuple[str, ...]) -> str:

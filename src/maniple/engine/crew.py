@@ -19,7 +19,7 @@ from gymnasium.vector import AutoresetMode
 from maniple.core.errors import BadConfig, ManipleError, WorkerDied
 from maniple.core.rank import Rank
 from maniple.engine import slab as layout
-from maniple.engine.gate import RECHECK_S, SPIN_NS, drain, fence, ring
+from maniple.engine.gate import MOST_SPIN_NS, RECHECK_S, SPIN_NS, drain, fence, ring
 from maniple.engine.hand import Hand
 from maniple.engine.slab import Slab
 from maniple.engine.talk import Silence, hear
@@ -94,6 +94,8 @@ class Crew:
         self._epoll = select.epoll()
         self._words = memoryview(b"")
         self._waits_at = config.workers * layout.WORDS + layout.WAITS
+        self._usual_ns = 0
+        self._spin_ns = SPIN_NS
         self._is_closed = False
         self._zygote = SHARED.borrow((*PRELOAD, *config.preload))
 
@@ -228,10 +230,22 @@ class Crew:
             Who never will, and why.
         """
         self.wake(hands)
+        start = perf_counter_ns()
+        failures = self._spin_and_sleep(hands, deadline, enough, start + self._spin_ns)
+        # As long as answers usually take, a little longer; not at all for slow simulators, whose
+        # steps are not made noticeably longer by a wake-up.
+        took = perf_counter_ns() - start
+        self._usual_ns += (took - self._usual_ns) >> 3
+        is_quick = self._usual_ns < MOST_SPIN_NS
+        self._spin_ns = max(SPIN_NS, 2 * self._usual_ns) if is_quick else SPIN_NS
+        return failures
+
+    def _spin_and_sleep(
+        self, hands: list[Hand], deadline: float, enough: int | None, until: int
+    ) -> dict[Hand, str]:
         words, yield_core = self._words, os.sched_yield
         may_miss = 0 if enough is None else sum(h.num_rows for h in hands) - enough
         pending = [h for h in hands if words[h.done_at] != h.order]
-        until = perf_counter_ns() + SPIN_NS
         while _rows_in(pending) > may_miss:
             for _ in range(8):
                 yield_core()

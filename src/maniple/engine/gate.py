@@ -12,6 +12,8 @@ from time import perf_counter_ns
 # Long enough for a quick environment to answer, short enough to cost nothing when it does not.
 # A spin must yield: on shared cores a busy wait keeps the other side from running.
 SPIN_NS = 200_000
+# Waiting longer than that is left to the kernel: a wake-up costs 0.1 ms, in a virtual machine 0.3.
+MOST_SPIN_NS = 3_000_000
 # A wake-up cannot be missed on the machines we know; should one be, this is what it costs.
 RECHECK_S = 0.5
 TOKEN = b"."

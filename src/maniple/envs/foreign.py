@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from maniple.core.errors import BadConfig
 from maniple.core.group import Contract
 from maniple.core.quick import all_finite
-from maniple.core.space import flatten, layout_of, nester
+from maniple.core.space import flattener, layout_of, nester
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.step import StepArrays
 
@@ -93,9 +93,7 @@ class ForeignGroup:
         assert env is not None
         self.contract = contract_of(env, recipe.clip_actions)
         self._specs = list(self.contract.observation.items())
-        self._is_bare = list(self.contract.observation) == ["obs"] and not isinstance(
-            self.contract.observation_space, gymnasium.spaces.Dict
-        )
+        self._flatten = flattener(self.contract.observation_space)
         self._to_action = _action_maker(self.contract.action_space)
         # An environment that has this attribute writes its pictures straight into the slab.
         self._lends = hasattr(env.unwrapped, "observation_arrays")
@@ -229,7 +227,7 @@ class ForeignGroup:
         out.obs.copy_from(previous.obs, still)
 
     def _write(self, out: StepArrays, row: int, obs: Any) -> None:
-        parts = {"obs": obs} if self._is_bare else flatten(self.contract.observation_space, obs)
+        parts = self._flatten(obs)
         lent = self._lent[row] if self._lends else {}
         for name, spec in self._specs:
             value = parts[name]
