@@ -202,6 +202,11 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             **self._engine.extra_stats(),
         }
 
+    @property
+    def last_exec_s(self) -> float:
+        """How long the slowest worker simulated in the last step."""
+        return self._engine.last_exec_s
+
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Call a method of every environment, or read an attribute."""
         self._check_open()

@@ -146,7 +146,8 @@ class _Worker:
             self._reset(turn)
         elif opcode == TOUCH:
             return self._touch()
-        self._keep_finals()
+        if self._job.mode is AutoresetMode.SAME_STEP:
+            self._keep_finals()
         return _sayable(cohort.remarks())
 
     def _reset(self, turn: int) -> None:
