@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+TOOLS  := $(VENV)/.tools
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: setup demo test test-all lint bench clean
 
@@ -15,13 +17,19 @@ $(STAMP): pyproject.toml constraints.txt scripts/setup_system.sh
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) \
 	  || { echo "The venv module is missing. Type: apt-get install python3-venv"; exit 1; }
 	@echo "Installing the pinned packages into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,plot]'
+	@$(INSTALL) -e '.[plot]'
 	@touch $(STAMP)
+
+# What only the tests need comes after what everybody needs: a demo should not wait for it.
+$(TOOLS): $(STAMP)
+	@echo "Installing the test tools ..."
+	@$(INSTALL) -e '.[dev,plot]'
+	@touch $(TOOLS)
 
 demo: setup
 	@$(BIN)/maniple demo --out demo
 
-lint: setup
+lint: $(TOOLS)
 	$(BIN)/ruff check src tests bench examples
 	$(BIN)/ruff format --check src tests bench examples
 	$(BIN)/pyright

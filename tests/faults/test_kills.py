@@ -98,10 +98,13 @@ def test_no_torn_observation_in_a_thousand_kills():
 
     def killer():
         nonlocal kills
+        killed = set()
         while not stop.is_set():
             time.sleep(rng.uniform(0.0, 0.02))
             hand = hands[int(rng.integers(2))]
-            if hand.is_ready:
+            # Each process once, and only after it has begun to write.
+            if hand.is_ready and hand.pid not in killed:
+                killed.add(hand.pid)
                 hand.kill()
                 kills += 1
 
