@@ -91,6 +91,7 @@ FAULTS = {
     18: _obs("count", None),
     19: _exit,
     20: lambda e, r: time.sleep(0.01),
+    21: lambda e, r: time.sleep(0.4),
 }
 
 

@@ -208,6 +208,25 @@ def test_a_worker_that_dies_between_steps():
     envs.close()
 
 
+def test_a_worker_that_dies_after_its_answer_while_another_works():
+    """Its death is seen while the parent waits for somebody else, and must not be forgotten."""
+    envs = make(step_timeout_s=20)
+    envs.reset(seed=0)
+    slow = fault(20, row=2)
+    slow[2, 0] = 21
+    pid = envs._engine._hands[0].pid
+    killer = subprocess.Popen(["sh", "-c", f"sleep 0.15; kill -9 {pid}"])
+    *_, trunc, _ = envs.step(slow)
+    killer.wait()
+    assert not trunc.any(), "it had answered already"
+    start = time.monotonic()
+    *_, trunc, info = envs.step(QUIET)
+    assert time.monotonic() - start < 2.0
+    assert trunc.tolist() == [True, True, False, False]
+    assert "SIGKILL" in info["worker_restarted"][0]
+    envs.close()
+
+
 def test_the_zygote_is_killed():
     envs = make()
     envs.reset(seed=0)

@@ -263,6 +263,8 @@ class Crew:
                 words[self._waits_at] = 1
                 fence()
                 pending = [h for h in pending if words[h.done_at] != h.order]
+                failures |= {h: "ended" for h in pending if h.is_known_dead}
+                pending = [h for h in pending if h not in failures]
                 if _rows_in(pending) <= may_miss:
                     break
                 left = deadline - monotonic()
@@ -284,21 +286,29 @@ class Crew:
         return failures
 
     def _drain_others(self, events: dict[int, int], pending: list[Hand]) -> None:
-        """Take late wake-ups and old deaths out of the way, or they would wake us for ever."""
+        """Take late wake-ups and early deaths out of the way, or they would wake us for ever.
+
+        A worker that dies after its answer is found dead when it gets its next order.
+        """
         for hand in self.hands:
             if hand in pending or not hand.is_alive:
                 continue
             if hand.wake is not None and hand.wake.fileno() in events:
                 drain(hand.wake)
             if hand.pidfd in events:
-                self._epoll.unregister(hand.pidfd)
+                self._forget(hand)
+                hand.is_known_dead = True
+
+    def _forget(self, hand: Hand) -> None:
+        """Wait for nothing more from a worker."""
+        for fd in (hand.wake.fileno() if hand.wake else -1, hand.pidfd):
+            with contextlib.suppress(OSError, ValueError):
+                self._epoll.unregister(fd)
 
     def give_up(self, hand: Hand) -> None:
         """Make sure that a worker is gone, and drop its descriptors."""
         hand.kill()
-        for fd in (hand.wake.fileno() if hand.wake else -1, hand.pidfd):
-            with contextlib.suppress(OSError, ValueError):
-                self._epoll.unregister(fd)
+        self._forget(hand)
         hand.has_exited(GRACE_S)
         hand.let_go()
 

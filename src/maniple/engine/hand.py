@@ -31,6 +31,8 @@ class Hand:
         self.incarnation = 0
         self.is_ready = False
         self.is_alive = False
+        self.is_known_dead = False
+        """Whether its death was seen when nobody waited for it."""
         self.exec_times = Times()
         self.deaths: deque[float] = deque()
         self.restarts = 0
@@ -51,7 +53,7 @@ class Hand:
         """Take a process that was just started."""
         self.pid, self.channel, self.wake, self.post_mortem = pid, channel, wake, post_mortem
         self.pidfd = os.pidfd_open(pid)
-        self.is_alive, self.is_ready = True, False
+        self.is_alive, self.is_ready, self.is_known_dead = True, False, False
 
     @property
     def row_names(self) -> str:
