@@ -92,7 +92,8 @@ class ForeignGroup:
         env = self.envs[0]
         assert env is not None
         self.contract = contract_of(env, recipe.clip_actions)
-        self._specs = list(self.contract.observation.items())
+        layout = self.contract.observation.items()
+        self._promises = [(name, spec.dtype, spec.shape) for name, spec in layout]
         self._flatten = flattener(self.contract.observation_space)
         self._to_action = _action_maker(self.contract.action_space)
         # An environment that has this attribute writes its pictures straight into the slab.
@@ -228,18 +229,20 @@ class ForeignGroup:
 
     def _write(self, out: StepArrays, row: int, obs: Any) -> None:
         parts = self._flatten(obs)
-        lent = self._lent[row] if self._lends else {}
-        for name, spec in self._specs:
+        arrays = out.obs.arrays
+        lent = self._lent[row] if self._lends else None
+        for name, dtype, shape in self._promises:
             value = parts[name]
-            if lent and value is lent[name]:
+            if lent is not None and value is lent[name]:
                 continue
-            if type(value) is not np.ndarray or value.dtype != spec.dtype:
-                value = _converted(name, spec, value)
-            if value.shape != spec.shape:
+            # Types of numpy's own are single objects: comparing who they are is cheapest.
+            if type(value) is not np.ndarray or value.dtype is not dtype:
+                value = _converted(name, self.contract.observation[name], value)
+            if value.shape != shape:
                 raise ValueError(
-                    f"the observation {name!r} has shape {value.shape}; its space says {spec.shape}"
+                    f"the observation {name!r} has shape {value.shape}; its space says {shape}"
                 )
-            out.obs.arrays[name][row] = value
+            arrays[name][row] = value
 
     def _find_nonfinite(self, out: StepArrays) -> None:
         for name, array in out.obs.arrays.items():
