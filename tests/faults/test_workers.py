@@ -282,7 +282,7 @@ def test_no_observation_is_torn():
 
 
 def test_two_runs_with_restarts_are_equal():
-    """In block mode a killed worker does not make a run irreproducible."""
+    """In block mode twenty killed workers do not make a run irreproducible."""
 
     def run():
         envs = maniple.make_vec(
@@ -290,9 +290,9 @@ def test_two_runs_with_restarts_are_equal():
         )
         told = [envs.reset(seed=3)[0]]
         rng = np.random.default_rng(0)
-        for k in range(40):
-            if k % 10 == 5:
-                os.kill(envs._engine._hands[(k // 10) % 2].pid, signal.SIGKILL)
+        for k in range(100):
+            if k % 5 == 2:
+                os.kill(envs._engine._hands[(k // 5) % 2].pid, signal.SIGKILL)
                 time.sleep(0.02)
             obs, reward, term, trunc, _ = envs.step(rng.uniform(-1, 1, (4, 4)))
             told.append({**obs, "reward": reward, "term": term, "trunc": trunc})
@@ -300,7 +300,7 @@ def test_two_runs_with_restarts_are_equal():
         return told
 
     first, second = run(), run()
-    assert sum(step["trunc"].sum() for step in first[1:]) >= 8
+    assert sum(step["trunc"].sum() for step in first[1:]) >= 2 * 20
     for a, b in zip(first, second, strict=True):
         assert all(np.array_equal(a[name], b[name]) for name in a)
 

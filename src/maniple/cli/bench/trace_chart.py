@@ -69,6 +69,7 @@ def _stack(axes: Any, times: dict[str, NDArray]) -> None:
     per = f", median of each {calls / (len(edges) - 1):.0f}" if calls > MOST_COLUMNS else ""
     note = f" ({cut} higher than shown)" if cut else ""
     axes.set_xlabel(f"call{per}{note}", color=INK)
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_ylabel("milliseconds per call", color=INK)
     axes.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=2, frameon=False, fontsize=9)
     _dress(axes)
