@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 # np.clip wraps this ufunc in Python code that costs a single environment 4 us per step.
 clip = getattr(np._core.umath, "clip", np.clip)
 
+MANY = 4096
+_ZEROS = {char: np.zeros(MANY, char) for char in "efd"}
+
 FEW = 64
 """Up to here plain Python beats numpy, whose code is cold after a physics step."""
 
@@ -25,9 +28,13 @@ def all_true(flags: NDArray[np.bool_]) -> bool:
 
 
 def all_finite(numbers: NDArray) -> bool:
-    """Tell whether an array holds neither NaN nor infinity: no finite sum has one in it."""
-    if numbers.size <= FEW:
-        return isfinite(sum(numbers.ravel().tolist()))
+    """Tell whether an array holds neither NaN nor infinity.
+
+    Zero times either is NaN, and a dot product is the quickest way to multiply and add.
+    """
+    zeros = _ZEROS.get(numbers.dtype.char)
+    if zeros is not None and numbers.size <= MANY:
+        return numbers.ravel().dot(zeros[: numbers.size]) == 0.0
     return isfinite(np.add.reduce(numbers, axis=None, dtype=np.float64))
 
 
