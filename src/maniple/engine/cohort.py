@@ -66,11 +66,19 @@ class Cohort:
         for row in range(self.rows):
             value = None if values is None else values[row]
             results.append(touch(self.group.row(row), what, name, args, kwargs, value))
-        if what == "set" and name == "sim_state":
-            # A row that was put back into an episode is not at its end any more.
-            self._ended[:] = False
-            self._has_ended = False
+        if name == "sim_state":
+            self._keep_ends(what, results if values is None else values)
         return results
+
+    def _keep_ends(self, what: str, states: Sequence[Any]) -> None:
+        """Let a row's state tell, or set, whether the row waits for its reset."""
+        for row, state in enumerate(states):
+            counters = state.get("counters", {}) if isinstance(state, dict) else {}
+            if what == "set":
+                self._ended[row] = bool(counters.get("has_ended", False))
+            else:
+                counters["has_ended"] = bool(self._ended[row])
+        self._has_ended = bool(self._ended.any())
 
     def reset(
         self, turn: int, rows: NDArray[np.intp], seeds: Sequence[int | None], options: dict

@@ -45,6 +45,8 @@ class Task:
     """Bounds of observations by name; what goes beyond is clipped. Others are unbounded."""
     scales: ClassVar[dict[str, float]] = {}
     """Weight of each reward term; the keys are those of `terms`."""
+    proprioception: tuple[str, ...] = ()
+    """Observations that a real robot has of itself: what a policy on pictures may see besides."""
     has_success: bool = True
     """Whether `success` means anything."""
     randomisation: Randomisation = Randomisation()

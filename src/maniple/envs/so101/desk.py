@@ -33,6 +33,7 @@ class DeskTask(Task):
     ee_low_m = (0.10, -0.20, 0.008)
     ee_high_m = (0.36, 0.20, 0.24)
     bounds: ClassVar[dict[str, Bounds]] = ARM_BOUNDS
+    proprioception = tuple(ARM_BOUNDS)
 
     def scene(self, spec: mujoco.MjSpec) -> None:
         """Add the desk and three cameras."""

@@ -1,0 +1,84 @@
+"""What every agent is: it acts for a batch, learns from a batch, and can be stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from maniple.core.batch import Batch
+from maniple.core.errors import BadConfig, closest
+from maniple.core.spec import ArraySpec
+
+Arrays = dict[str, NDArray]
+
+
+class Agent(Protocol):
+    """Acts and learns. It logs nothing and knows no environment."""
+
+    def act(self, obs: Mapping[str, NDArray], explore: bool = True) -> NDArray[np.float32]: ...
+    def update(self, batch: Batch) -> dict[str, float]: ...
+    def weights(self) -> Arrays: ...
+    def load_weights(self, arrays: Mapping[str, NDArray]) -> None: ...
+
+
+class ActionRange:
+    """Maps the agent's (-1, 1) to the environment's bounds and back."""
+
+    def __init__(self, spec: ArraySpec) -> None:
+        low, high = (b.astype(np.float64).ravel() for b in spec.bounds())
+        if spec.dtype.kind != "f" or not (np.isfinite(low).all() and np.isfinite(high).all()):
+            raise BadConfig(
+                f"These agents need bounded real actions, but the task takes {spec.dtype} in "
+                f"[{low.min():g}, {high.max():g}]."
+            )
+        self.size, self._shape, self._dtype = low.size, spec.shape, spec.dtype
+        self._low, self._high = low.astype(spec.dtype), high.astype(spec.dtype)
+        self._middle, self._half = (high + low) / 2, (high - low) / 2
+
+    def to_env(self, actions: NDArray) -> NDArray:
+        """Map (rows, size) to what the environment takes."""
+        mapped = (self._middle + self._half * actions).astype(self._dtype)
+        return np.clip(mapped, self._low, self._high).reshape(-1, *self._shape)
+
+    def from_env(self, actions: NDArray) -> NDArray[np.float32]:
+        """Map what the environment takes to (rows, size)."""
+        flat = actions.reshape(len(actions), -1)
+        return ((flat - self._middle) / self._half).astype(np.float32)
+
+
+def as_tensors(obs: Mapping[str, NDArray], names: tuple[str, ...], device: Any) -> dict:
+    """Move the named arrays to where the network is."""
+    return {name: torch.as_tensor(obs[name], device=device) for name in names}
+
+
+def flat(name: str, module_or_state: Mapping[str, Tensor]) -> Arrays:
+    """Return a module's tensors as arrays whose names begin with `name`."""
+    return {
+        f"{name}.{key}": value.detach().cpu().numpy() for key, value in module_or_state.items()
+    }
+
+
+def load_exactly(wanted: dict[str, Tensor], given: Mapping[str, NDArray]) -> None:
+    """Copy arrays into tensors, refusing anything that does not fit in name or shape.
+
+    Weights that silently stay random are the usual cause of 0 % in evaluation.
+    """
+    missing, stray = sorted(wanted.keys() - given.keys()), sorted(given.keys() - wanted.keys())
+    if missing:
+        raise BadConfig(f"These weights lack {missing[0]!r}.{closest(missing[0], stray)}")
+    if stray:
+        raise BadConfig(f"These weights hold {stray[0]!r}, which this agent does not have.")
+    for name, tensor in wanted.items():
+        if tuple(tensor.shape) != given[name].shape:
+            raise BadConfig(
+                f"The weights {name!r} have shape {given[name].shape}; this agent needs "
+                f"{tuple(tensor.shape)}. Evaluate with the settings it was trained with."
+            )
+    with torch.no_grad():
+        for name, tensor in wanted.items():
+            tensor.copy_(torch.from_numpy(np.array(given[name])))

@@ -1,0 +1,165 @@
+"""Turn named observations into one feature vector: states as they are, pictures encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from maniple.core.errors import BadConfig, unknown
+from maniple.core.spec import Layout
+
+ENCODERS = ("small", "resnet")
+
+
+@dataclass(frozen=True)
+class EyeConfig:
+    """How pictures become features."""
+
+    encoder: str = "small"
+    """small (four convolutions and a spatial softmax) or resnet (ten layers, learned pooling)."""
+
+    width: int = 32
+    """Channels of the small encoder; the resnet begins with twice as many."""
+
+    features: int = 64
+    """Numbers that stand for one camera."""
+
+
+def pictures_of(layout: Layout) -> tuple[str, ...]:
+    """Names of the colour pictures in a layout."""
+    return tuple(n for n, s in layout.items() if len(s.shape) == 3 and s.dtype == "uint8")
+
+
+def states_of(layout: Layout) -> tuple[str, ...]:
+    """Names of the arrays of plain numbers in a layout."""
+    return tuple(n for n, s in layout.items() if len(s.shape) <= 2 and s.dtype.kind in "fb")
+
+
+class Eye(nn.Module):
+    """Looks at chosen arrays of an observation.
+
+    Arrays of numbers are joined; every picture goes through an encoder of its own.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        states: Sequence[str],
+        pictures: Sequence[str] = (),
+        config: EyeConfig | None = None,
+    ) -> None:
+        super().__init__()
+        config = config or EyeConfig()
+        for name in (*states, *pictures):
+            if name not in layout:
+                raise unknown("observation", name, layout, "the task's observation space")
+        if config.encoder not in ENCODERS:
+            raise unknown("encoder", config.encoder, ENCODERS, f"one of {ENCODERS}")
+        if not states and not pictures:
+            raise BadConfig("The agent sees nothing: name at least one state or picture.")
+        self.states, self.pictures = tuple(states), tuple(pictures)
+        kind = SmallEncoder if config.encoder == "small" else ResNetEncoder
+        self.encoders = nn.ModuleDict(
+            {name: kind(layout[name].shape, config) for name in self.pictures}
+        )
+        self.width = sum(max(1, prod(layout[name].shape)) for name in self.states)
+        self.width += config.features * len(self.pictures)
+
+    def forward(self, obs: Mapping[str, Tensor]) -> Tensor:
+        """Return features, (rows, width)."""
+        parts = [obs[name].reshape(len(obs[name]), -1).float() for name in self.states]
+        parts += [self.encoders[name](obs[name]) for name in self.pictures]
+        return parts[0] if len(parts) == 1 else torch.cat(parts, -1)
+
+
+class SmallEncoder(nn.Module):
+    """Four convolutions, then where each channel looks: a spatial softmax."""
+
+    def __init__(self, shape: tuple[int, ...], config: EyeConfig) -> None:
+        super().__init__()
+        height, width, channels = shape
+        n = config.width
+        self.convs = nn.Sequential(
+            nn.Conv2d(channels, n // 2, 5, stride=2, padding=2),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(n // 2, n, 3, stride=2, padding=1),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(n, n, 3, padding=1),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(n, n, 3, padding=1),
+        )
+        self.out = nn.Sequential(
+            nn.Linear(2 * n, config.features), nn.LayerNorm(config.features), nn.Tanh()
+        )
+        self.sharpness = nn.Parameter(torch.ones(1))
+
+    def forward(self, picture: Tensor) -> Tensor:
+        """Map (rows, height, width, channels) of uint8 to features."""
+        maps = self.convs(as_input(picture))
+        return self.out(self._where(maps))
+
+    def _where(self, maps: Tensor) -> Tensor:
+        rows, channels, height, width = maps.shape
+        weight = F.softmax(maps.flatten(2) * self.sharpness, -1).view(rows, channels, height, width)
+        x = torch.linspace(-1, 1, width, device=maps.device)
+        y = torch.linspace(-1, 1, height, device=maps.device)
+        return torch.cat([(weight.sum(2) * x).sum(-1), (weight.sum(3) * y).sum(-1)], -1)
+
+
+class ResNetEncoder(nn.Module):
+    """Ten layers with shortcuts, pooled by weights that are learned for every place."""
+
+    def __init__(self, shape: tuple[int, ...], config: EyeConfig) -> None:
+        super().__init__()
+        n, channels = 2 * config.width, shape[-1]
+        self.stem = nn.Sequential(
+            nn.Conv2d(channels, n, 7, stride=2, padding=3, bias=False),
+            nn.GroupNorm(4, n),
+            nn.ReLU(inplace=True),
+            nn.MaxPool2d(3, stride=2, padding=1),
+        )
+        widths = [n, n, 2 * n, 4 * n, 8 * n]
+        self.blocks = nn.Sequential(
+            *[Residual(widths[k], widths[k + 1], 1 if k == 0 else 2) for k in range(4)]
+        )
+        with torch.no_grad():
+            maps = self.blocks(self.stem(as_input(torch.zeros(1, *shape, dtype=torch.uint8))))
+        # Eight weighted sums over all places of each channel.
+        self.places = nn.Parameter(torch.randn(8, *maps.shape[1:]) * maps[0].numel() ** -0.5)
+        self.out = nn.Sequential(
+            nn.Linear(8 * maps.shape[1], config.features), nn.LayerNorm(config.features), nn.Tanh()
+        )
+
+    def forward(self, picture: Tensor) -> Tensor:
+        """Map (rows, height, width, channels) of uint8 to features."""
+        maps = self.blocks(self.stem(as_input(picture)))
+        return self.out(torch.einsum("bchw,kchw->bkc", maps, self.places).flatten(1))
+
+
+class Residual(nn.Module):
+    """Two convolutions beside a shortcut."""
+
+    def __init__(self, n_in: int, n_out: int, stride: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(n_in, n_out, 3, stride=stride, padding=1, bias=False)
+        self.norm1 = nn.GroupNorm(4, n_out)
+        self.second = nn.Conv2d(n_out, n_out, 3, padding=1, bias=False)
+        self.norm2 = nn.GroupNorm(4, n_out)
+        self.short: nn.Module = nn.Identity()
+        if stride > 1 or n_in != n_out:
+            self.short = nn.Conv2d(n_in, n_out, 1, stride=stride, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Add what the convolutions find to what came in."""
+        y = F.relu(self.norm1(self.first(x)), inplace=True)
+        return F.relu(self.norm2(self.second(y)) + self.short(x), inplace=True)
+
+
+def as_input(picture: Tensor) -> Tensor:
+    """Map uint8 (rows, height, width, channels) to numbers around 0, channels first."""
+    return picture.permute(0, 3, 1, 2).float().div_(255.0).sub_(0.5)

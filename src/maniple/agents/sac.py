@@ -1,0 +1,290 @@
+"""Soft actor-critic with an ensemble of critics evaluated as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from maniple.agents.agent import ActionRange, Arrays, as_tensors, flat, load_exactly
+from maniple.agents.eye import Eye, states_of
+from maniple.agents.nets import Ensemble, Policy
+from maniple.core.batch import Batch
+from maniple.core.errors import BadConfig
+from maniple.core.spec import ArraySpec, Layout
+
+Sync = Callable[[list[Tensor]], None]
+
+
+@dataclass(frozen=True)
+class SACConfig:
+    """How the agent learns."""
+
+    hidden: tuple[int, ...] = (256, 256)
+    """Widths of the hidden layers of policy and critics."""
+
+    critics: int = 2
+    """Members of the critic ensemble."""
+
+    critics_used: int = 2
+    """Members drawn for every target; the least of them counts (REDQ)."""
+
+    layer_norm: bool = False
+    """Normalise inside the critics: steadier with demonstrations and many updates per step."""
+
+    lr: float = 1e-3
+    """Learning rate of policy, critics and temperature."""
+
+    discount: float = 0.95
+    """Worth of a reward one step later."""
+
+    tau: float = 0.01
+    """How far the target critics move in each update."""
+
+    temperature: float = 0.1
+    """What entropy is worth at the beginning."""
+
+    target_entropy: float | None = None
+    """Entropy that the temperature aims at; None: minus half the number of actions."""
+
+    actor_every: int = 1
+    """Critic updates for each update of the policy."""
+
+    grad_clip: float | None = None
+    """Longest gradient; None: any."""
+
+    compile: bool = False
+    """Compile the whole update: pays off on GPUs and in runs of hours (the first update takes
+    minutes)."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.critics_used <= self.critics:
+            raise BadConfig(
+                f"critics_used is {self.critics_used}; it must be from 1 to critics={self.critics}."
+            )
+        if not 0 < self.discount <= 1:
+            raise BadConfig(f"discount is {self.discount}; it must be above 0 and at most 1.")
+
+
+class SAC:
+    """Acts by a squashed Gaussian, learns from any transitions."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        action: ArraySpec,
+        config: SACConfig,
+        sees: Sequence[str] = (),
+        seed: int = 0,
+        device: str = "cpu",
+    ) -> None:
+        self.config = config
+        self.device = torch.device(device)
+        self.range = ActionRange(action)
+        self._generator = torch.Generator(self.device).manual_seed(seed)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self._build(layout, tuple(sees) or states_of(layout))
+        self.target = _copy_of(self.critic)
+        self.log_temperature = torch.tensor(
+            float(np.log(config.temperature)), device=self.device, requires_grad=True
+        )
+        self._target_entropy = (
+            -0.5 * self.range.size if config.target_entropy is None else config.target_entropy
+        )
+        self._critic_parameters = [*self.critic.parameters(), *self._critic_eye_parameters()]
+        self._actor_parameters = [*self.policy.parameters(), *self._actor_eye_parameters()]
+        self._optimizers = {
+            "critic": self._adam(self._critic_parameters),
+            "actor": self._adam(self._actor_parameters),
+            "temperature": self._adam([self.log_temperature]),
+        }
+        self.updates = 0
+        self.sync: Sync | None = None
+        """Averages gradients over ranks, where there are several."""
+        self._learn = torch.compile(self._losses) if config.compile else self._losses
+
+    def _build(self, layout: Layout, sees: tuple[str, ...]) -> None:
+        """Make the networks; what the policy sees, the critics see too."""
+        config = self.config
+        self.actor_eye = self.critic_eye = Eye(layout, sees).to(self.device)
+        self._build_heads(config)
+
+    def _build_heads(self, config: SACConfig) -> None:
+        size = self.range.size
+        self.policy = Policy(self.actor_eye.width, config.hidden, size, norm=False)
+        inputs = self.critic_eye.width + size
+        self.critic = Ensemble(config.critics, inputs, config.hidden, config.layer_norm)
+        self.policy.to(self.device)
+        self.critic.to(self.device)
+
+    def act(self, obs: Mapping[str, NDArray], explore: bool = True) -> NDArray:
+        """Return an action for every row: drawn, or the most likely one."""
+        with torch.inference_mode():
+            seen = as_tensors(obs, (*self.actor_eye.states, *self.actor_eye.pictures), self.device)
+            features = self.actor_eye(seen)
+            if explore:
+                actions, _ = self.policy.sample(features, self._noise(len(features)))
+            else:
+                actions = torch.tanh(self.policy(features)[0])
+        return self.range.to_env(actions.cpu().numpy())
+
+    def update(self, batch: Batch) -> dict[str, float]:
+        """Learn from one batch."""
+        obs, next_obs = self._prepare(batch)
+        action = self._tensor(self.range.from_env(batch.action))
+        reward, discount = self._tensor(batch.reward), self._tensor(batch.discount)
+        with_actor = self.updates % self.config.actor_every == 0
+        self.updates += 1
+        with self._precision():
+            told = self._learn(obs, action, reward, discount, next_obs, with_actor)
+        return {name: float(value) for name, value in told.items()}
+
+    def _losses(
+        self, obs: dict, action: Tensor, reward: Tensor, discount: Tensor, next_obs: dict, act: bool
+    ) -> dict[str, Tensor]:
+        features = self.critic_eye(obs)
+        with torch.no_grad():
+            goal = self._goal(reward, discount, next_obs)
+        values = self.critic(torch.cat([features, action], -1))
+        critic_loss = (values - goal).square().mean(1).sum() * 0.5
+        self._apply("critic", critic_loss, self._critic_parameters)
+        told = {"critic_loss": critic_loss.detach(), "value": values.detach().mean()}
+        if act:
+            told |= self._improve_policy(obs, features.detach())
+        with torch.no_grad():
+            online, slow = list(self.critic.parameters()), list(self.target.parameters())
+            torch._foreach_lerp_(slow, online, self.config.tau)
+        return told
+
+    def _goal(self, reward: Tensor, discount: Tensor, next_obs: dict) -> Tensor:
+        """What the critics should say: reward, and the worth of what comes after."""
+        seen = self.critic_eye(next_obs)
+        looked = seen if self.actor_eye is self.critic_eye else self.actor_eye(next_obs)
+        next_action, density = self.policy.sample(looked, self._noise(len(reward)))
+        worth = self.target(torch.cat([seen, next_action], -1))
+        if self.config.critics_used < self.config.critics:
+            order = torch.randperm(
+                self.config.critics, generator=self._generator, device=self.device
+            )
+            worth = worth[order[: self.config.critics_used]]
+        worth = worth.min(0).values - self.log_temperature.exp() * density
+        return reward + discount * worth
+
+    def _improve_policy(self, obs: dict, features: Tensor) -> dict[str, Tensor]:
+        shared = self.actor_eye is self.critic_eye
+        looked = features if shared else self.actor_eye(obs)
+        action, density = self.policy.sample(looked, self._noise(len(features)))
+        worth = self.critic(torch.cat([features, action], -1)).mean(0)
+        temperature = self.log_temperature.detach().exp()
+        loss = (temperature * density - worth).mean()
+        self._apply("actor", loss, self._actor_parameters)
+        entropy = -density.detach().mean()
+        heat_loss = self.log_temperature.exp() * (entropy - self._target_entropy)
+        self._apply("temperature", heat_loss, [self.log_temperature])
+        return {"actor_loss": loss.detach(), "entropy": entropy, "temperature": temperature}
+
+    def _apply(self, name: str, loss: Tensor, parameters: list) -> None:
+        gradients = list(torch.autograd.grad(loss, parameters))
+        if self.sync is not None:
+            self.sync(gradients)
+        if self.config.grad_clip is not None:
+            norm = torch.nn.utils.get_total_norm(gradients)
+            scale = (self.config.grad_clip / (norm + 1e-6)).clamp(max=1.0)
+            torch._foreach_mul_(gradients, scale)
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient
+        self._optimizers[name].step()
+
+    def _prepare(self, batch: Batch) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """Move what the networks look at to the device."""
+        names = dict.fromkeys(
+            (*self.actor_eye.states, *self.critic_eye.states, *self.actor_eye.pictures)
+        )
+        chosen = tuple(names)
+        return (
+            as_tensors(batch.obs, chosen, self.device),
+            as_tensors(batch.next_obs, chosen, self.device),
+        )
+
+    def weights(self) -> Arrays:
+        """Return what acting needs."""
+        return flat("policy", self.policy.state_dict()) | flat("eye", self.actor_eye.state_dict())
+
+    def load_weights(self, arrays: Mapping[str, NDArray]) -> None:
+        """Take over what `weights` returned."""
+        wanted = {f"policy.{k}": v for k, v in self.policy.state_dict().items()}
+        wanted |= {f"eye.{k}": v for k, v in self.actor_eye.state_dict().items()}
+        load_exactly(wanted, arrays)
+
+    def state(self) -> Arrays:
+        """Return everything that learning needs in order to go on exactly."""
+        return {name: value.cpu().numpy().copy() for name, value in self._tensors().items()}
+
+    def load_state(self, arrays: Mapping[str, NDArray]) -> None:
+        """Take over what `state` returned."""
+        self._fill_optimizers()
+        load_exactly(self._tensors(), arrays)
+        self._generator.set_state(torch.from_numpy(np.array(arrays["generator"])))
+        self.updates = int(arrays["updates"])
+
+    def _tensors(self) -> dict[str, Tensor]:
+        modules = {"policy": self.policy, "critic": self.critic, "target": self.target}
+        modules["eye"] = self.actor_eye
+        if self.critic_eye is not self.actor_eye:
+            modules["critic_eye"] = self.critic_eye
+        out = {f"{m}.{k}": v for m, module in modules.items() for k, v in module.state_dict().items()}
+        out["log_temperature"] = self.log_temperature.detach()
+        for name, optimizer in self._optimizers.items():
+            for k, state in optimizer.state_dict()["state"].items():
+                out |= {f"adam.{name}.{k}.{key}": value for key, value in state.items()}
+        out["generator"] = self._generator.get_state()
+        out["updates"] = torch.tensor(self.updates)
+        return out
+
+    def _fill_optimizers(self) -> None:
+        """Give optimisers that have not run yet the tensors that a run one has."""
+        for optimizer in self._optimizers.values():
+            for group in optimizer.param_groups:
+                for parameter in group["params"]:
+                    if not optimizer.state[parameter]:
+                        optimizer.state[parameter] = {
+                            "step": torch.zeros((), dtype=torch.float32),
+                            "exp_avg": torch.zeros_like(parameter),
+                            "exp_avg_sq": torch.zeros_like(parameter),
+                        }
+
+    def _critic_eye_parameters(self) -> list[nn.Parameter]:
+        return list(self.critic_eye.parameters())
+
+    def _actor_eye_parameters(self) -> list[nn.Parameter]:
+        """The eye that both share learns from the critics alone."""
+        return [] if self.actor_eye is self.critic_eye else list(self.actor_eye.parameters())
+
+    def _adam(self, parameters: list) -> torch.optim.Optimizer:
+        return torch.optim.Adam(parameters, lr=self.config.lr, fused=True)
+
+    def _noise(self, rows: int) -> Tensor:
+        return torch.randn(rows, self.range.size, generator=self._generator, device=self.device)
+
+    def _tensor(self, array: NDArray) -> Tensor:
+        return torch.as_tensor(array, dtype=torch.float32, device=self.device)
+
+    def _precision(self) -> Any:
+        """Half the bytes on GPUs; a CPU of this age has no fast bfloat16."""
+        on_gpu = self.device.type == "cuda"
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=on_gpu)
+
+
+def _copy_of(module: Ensemble) -> Ensemble:
+    from copy import deepcopy
+
+    twin = deepcopy(module)
+    for parameter in twin.parameters():
+        parameter.requires_grad_(False)
+    return twin

@@ -1,0 +1,69 @@
+"""Draw half a batch from demonstrations and half from the agent's own steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from maniple.core.batch import Batch, join
+from maniple.core.errors import BadConfig
+from maniple.core.spec import ArraySpec, Layout
+from maniple.data.episode import Episode
+from maniple.data.ring import Ring
+
+
+class Mix:
+    """Two rings from which batches are drawn together, as RLPD does."""
+
+    def __init__(self, online: Ring, demos: Ring | None = None, share: float = 0.5) -> None:
+        if not 0.0 <= share <= 1.0:
+            raise BadConfig(f"demo_share is {share}; it must be from 0 to 1.")
+        self.online, self.demos, self.share = online, demos, share
+
+    def sample(self, count: int, discount: float, n_step: int = 1) -> Batch:
+        """Draw `count` transitions."""
+        if self.demos is None:
+            return self.online.sample(count, discount, n_step)
+        of_demos = round(count * self.share)
+        shown = self.demos.sample(of_demos, discount, n_step)
+        if of_demos == count:
+            return shown
+        return join(shown, self.online.sample(count - of_demos, discount, n_step))
+
+
+def ring_of(
+    episodes: Sequence[Episode], layout: Layout, action: ArraySpec, seed: int = 0, stack: int = 1
+) -> Ring:
+    """Put whole episodes one behind the other into a ring of one row."""
+    if not episodes:
+        raise BadConfig("There are no demonstrations. Record some with 'maniple demos record'.")
+    for name, spec in layout.items():
+        found = episodes[0].obs.get(name)
+        if found is None or found.shape[1:] != spec.shape:
+            have = {n: a.shape[1:] for n, a in episodes[0].obs.items()}
+            raise BadConfig(
+                f"The demonstrations do not fit the task: {name!r} should have shape "
+                f"{spec.shape}, they have {have}. Record them with the same task and cameras."
+            )
+    frames = sum(len(e.action) + 1 for e in episodes)
+    ring = Ring(layout, action, 1, frames + 1, seed, stack)
+    no, yes = np.zeros(1, np.bool_), np.ones(1, np.bool_)
+    ring.begin(_frame(episodes[0], 0))
+    for number, episode in enumerate(episodes):
+        last = len(episode.action) - 1
+        for t in range(last + 1):
+            ends = t == last
+            terminated = yes if ends and episode.terminated else no
+            truncated = yes if ends and not episode.terminated else no
+            reward = episode.reward[t : t + 1]
+            following = _frame(episode, t + 1)
+            ring.add(episode.action[t : t + 1], reward, terminated, truncated, following)
+        if number + 1 < len(episodes):
+            nothing = np.zeros_like(episode.action[:1])
+            ring.add(nothing, np.zeros(1), no, no, _frame(episodes[number + 1], 0))
+    return ring
+
+
+def _frame(episode: Episode, t: int) -> dict:
+    return {name: array[t : t + 1] for name, array in episode.obs.items()}

@@ -1,0 +1,1 @@
+"""What every training run keeps: its folder, its checkpoints, its metrics, its clock."""

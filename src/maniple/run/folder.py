@@ -1,0 +1,104 @@
+"""The folder of one run: settings as they were resolved, versions, and places for results."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from maniple.core.errors import BadConfig
+
+CONFIG, VERSIONS = "config.yaml", "versions.yaml"
+PACKAGES = ("maniple", "numpy", "gymnasium", "mujoco", "torch", "accelerate", "ray")
+
+
+class RunFolder:
+    """A folder that says by itself what was run and how."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.checkpoints = self.path / "checkpoints"
+        self.replay = self.path / "replay"
+        self.videos = self.path / "videos"
+        self.metrics = self.path / "metrics.jsonl"
+
+    @property
+    def is_used(self) -> bool:
+        """Whether a run was begun here."""
+        return (self.path / CONFIG).exists()
+
+    def create(self, config: Any) -> None:
+        """Write the settings and the versions; refuse a folder that holds another run."""
+        if self.is_used:
+            raise BadConfig(
+                f"{self.path} holds a run already. Add --resume to go on with it, or name "
+                "another --run-dir."
+            )
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_yaml(self.path / VERSIONS, versions())
+        write_yaml(self.path / CONFIG, plain(config))
+
+    def config(self) -> dict[str, Any]:
+        """Read the settings back."""
+        path = self.path / CONFIG
+        if not path.exists():
+            raise BadConfig(f"{self.path} is no run folder: it has no {CONFIG}.")
+        try:
+            found = yaml.safe_load(path.read_text())
+        except yaml.YAMLError as error:
+            raise BadConfig(f"{path} is not readable YAML: {error}") from None
+        if not isinstance(found, dict):
+            raise BadConfig(f"{path} should hold a table of settings, not {type(found).__name__}.")
+        return found
+
+
+def plain(value: Any) -> Any:
+    """Turn settings into lists, tables and numbers."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def write_yaml(path: Path, content: Any) -> None:
+    """Write a file that is whole or not there."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+    part.replace(path)
+
+
+def versions() -> dict[str, Any]:
+    """What this run was made with."""
+    found: dict[str, Any] = {"python": platform.python_version(), "machine": platform.platform()}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    found["command"] = [Path(sys.argv[0]).name, *sys.argv[1:]]
+    found["git"] = _git("rev-parse", "HEAD")
+    found["git_changes"] = bool(_git("status", "--porcelain"))
+    return found
+
+
+def _git(*words: str) -> str | None:
+    here = Path(__file__).resolve().parent
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(here), *words],
+            capture_output=True, text=True, timeout=10, check=False, env=environment,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

@@ -1,0 +1,98 @@
+"""Fan metrics out: to a file of JSON lines, to TensorBoard, and to whoever else listens."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from time import time
+from typing import Any
+
+Sink = Callable[[int, Mapping[str, float]], None]
+
+
+class JsonLines:
+    """One line per report; a kill loses at most the line that was being written."""
+
+    def __init__(self, path: Path, resume_step: int | None = None) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if resume_step is not None and path.exists():
+            part = path.with_name(path.name + ".part")
+            part.write_text("".join(_until(path, resume_step)))
+            part.replace(path)
+        self._file = path.open("a")
+
+    def __call__(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Append a report."""
+        line = {"step": step} | {k: _number(v) for k, v in metrics.items()}
+        self._file.write(json.dumps(line) + "\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class TensorBoard:
+    """The same numbers as curves in a browser: tensorboard --logdir RUN."""
+
+    def __init__(self, folder: Path) -> None:
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+        self._writer: Any = EventFileWriter(str(folder))
+
+    def __call__(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Add a point to every curve."""
+        from tensorboard.compat.proto.event_pb2 import Event
+        from tensorboard.compat.proto.summary_pb2 import Summary
+
+        values = [Summary.Value(tag=k, simple_value=float(v)) for k, v in metrics.items()]
+        self._writer.add_event(Event(wall_time=time(), step=step, summary=Summary(value=values)))
+
+    def close(self) -> None:
+        """Flush and stop."""
+        self._writer.close()
+
+
+class Log:
+    """All sinks of a run."""
+
+    def __init__(self, folder: Path, resume_step: int | None = None) -> None:
+        self._sinks: list[Any] = [JsonLines(folder / "metrics.jsonl", resume_step)]
+        try:
+            self._sinks.append(TensorBoard(folder / "tensorboard"))
+        except ImportError:
+            # The extra 'train' brings it; a run does not fail for want of curves.
+            pass
+
+    def write(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Tell every sink."""
+        for sink in self._sinks:
+            sink(step, metrics)
+
+    def close(self) -> None:
+        """Close every sink."""
+        for sink in self._sinks:
+            sink.close()
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Read metrics back, leaving out a torn last line."""
+    lines = []
+    for line in path.read_text().splitlines():
+        try:
+            lines.append(json.loads(line))
+        except ValueError:
+            continue
+    return lines
+
+
+def _until(path: Path, step: int) -> list[str]:
+    """Lines up to a step: what came after the checkpoint will come again."""
+    return [json.dumps(line) + "\n" for line in read_lines(path) if line["step"] <= step]
+
+
+def _number(value: Any) -> float | None:
+    value = float(value)
+    return value if math.isfinite(value) else None

@@ -1,0 +1,61 @@
+"""Store a replay piece by piece: every checkpoint writes only what is new."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from numpy.typing import NDArray
+
+from maniple.run.checkpoint import read_arrays, write_arrays
+
+
+class Replay(Protocol):
+    """What can be stored in pieces."""
+
+    total: int
+
+    def oldest(self) -> int: ...
+    def segment(self, since: int) -> dict[str, NDArray]: ...
+    def restore(self, segment: dict[str, NDArray], since: int, total: int) -> None: ...
+
+
+class Segments:
+    """Files named after the steps that they hold."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._files: list[Path] = []
+
+    def save(self, replay: Replay) -> list[Path]:
+        """Write what is new; return all files that together are the replay."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._files = [f for f in self._files if _range(f)[1] >= replay.oldest()]
+        since = max(_range(self._files[-1])[1] if self._files else 0, replay.oldest())
+        path = self.folder / f"{since:09d}-{replay.total:09d}.safetensors"
+        part = path.with_name(path.name + ".part")
+        write_arrays(part, replay.segment(since))
+        part.replace(path)
+        if not (self._files and self._files[-1] == path):
+            self._files.append(path)
+        return list(self._files)
+
+    def load(self, replay: Replay, files: Sequence[Path]) -> None:
+        """Put the pieces back in order."""
+        self._files = sorted(Path(f) for f in files)
+        for file in self._files:
+            since, total = _range(file)
+            replay.restore(read_arrays(file), since, total)
+
+    def forget(self, needed: Sequence[Path]) -> None:
+        """Delete the files that no checkpoint needs any more."""
+        wanted = {file.name for file in needed}
+        for file in self.folder.glob("*.safetensors*"):
+            if file.name not in wanted:
+                file.unlink(missing_ok=True)
+
+
+def _range(path: Path) -> tuple[int, int]:
+    since, _, total = path.name.partition(".")[0].partition("-")
+    return int(since), int(total)

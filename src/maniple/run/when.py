@@ -1,0 +1,51 @@
+"""Say when something is due, instead of modulo arithmetic in the loop."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+
+class Every:
+    """Due once per `period` counts; never if the period is 0."""
+
+    def __init__(self, period: int, last: int = 0) -> None:
+        self.period, self.last = period, last
+
+    def __call__(self, count: int) -> bool:
+        """Tell whether a period is over, and begin the next one if so."""
+        if self.period <= 0 or count < self.last + self.period:
+            return False
+        self.last = count - count % self.period
+        return True
+
+
+class Ratio:
+    """How many updates are due for the steps that were made, keeping the rest for later."""
+
+    def __init__(self, per_step: float, last: float = 0.0) -> None:
+        self.per_step, self.owed = per_step, last
+
+    def __call__(self, steps: int) -> int:
+        """Return the updates that `steps` more steps bring."""
+        self.owed += steps * self.per_step
+        due = int(self.owed)
+        self.owed -= due
+        return due
+
+
+class Until:
+    """Running until so many steps, or so many minutes, or somebody asks it to stop."""
+
+    def __init__(self, max_steps: int, max_minutes: float | None = None) -> None:
+        self.max_steps = max_steps
+        self._deadline = None if max_minutes is None else monotonic() + 60 * max_minutes
+        self.is_stopped = False
+
+    def __call__(self, steps: int) -> bool:
+        """Tell whether to go on."""
+        is_late = self._deadline is not None and monotonic() > self._deadline
+        return not (self.is_stopped or is_late or steps >= self.max_steps)
+
+    def stop(self) -> None:
+        """End after the present step."""
+        self.is_stopped = True
