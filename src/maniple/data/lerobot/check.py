@@ -19,8 +19,8 @@ def check(root: str | Path) -> dict[str, Any]:
         'ok', 'episodes' and 'frames' that are whole, and 'faults', each with 'file' and 'what'.
     """
     root = Path(root)
-    if not (root / "data").is_dir() and not (root / paths.INFO_PATH).is_file():
-        raise BadConfig(f"{root} is no dataset: it has neither data nor {paths.INFO_PATH}.")
+    if not any((root / name).is_dir() for name in paths.FOLDERS):
+        raise BadConfig(f"{root} is no dataset: it has no folder {' or '.join(paths.FOLDERS)}.")
     if not is_ours(root):
         return _check_another(root)
     sets = survey(root)

@@ -155,15 +155,16 @@ def _check_folder(root: Path) -> None:
         raise BadConfig(f"{root} is a file; give a folder.")
     if (root / paths.INFO_PATH).is_file() or not root.exists():
         return
-    found = [path.name for path in root.iterdir() if path.name != paths.LOCK_NAME]
-    if "data" in found or "videos" in found:
+    known = (*paths.FOLDERS, paths.TORN_FOLDER, paths.LOCK_NAME)
+    others = sorted(path.name for path in root.iterdir() if path.name not in known)
+    if others:
+        raise BadConfig(
+            f"{root} holds other things ({others[0]!r}); give a new folder or a dataset."
+        )
+    if any(path.is_file() for name in ("data", "videos") for path in (root / name).rglob("*")):
         raise BadConfig(
             f"{root} holds a dataset without {paths.INFO_PATH}, as a killed run leaves it. "
             f"Type: maniple data repair {root}"
-        )
-    if found:
-        raise BadConfig(
-            f"{root} holds other things ({sorted(found)[0]!r}); give a new folder or a dataset."
         )
 
 
@@ -184,12 +185,15 @@ def _check_seed(seed: int) -> None:
 
 
 def _difference(old: Features, new: Features, root: Path) -> str:
-    said = {c.key: c for c in [*old.columns, *old.films.values(), old.action]}
-    found = {c.key: c for c in [*new.columns, *new.films.values(), new.action]}
-    for key in said.keys() | found.keys():
-        if said.get(key) != found.get(key):
-            one, other = (
-                c and f"{c.dtype}{list(c.shape)}" for c in (said.get(key), found.get(key))
+    """Name a feature in which an episode differs from those before it."""
+    there, here = (
+        {c.key: f"{c.dtype}{list(c.shape)}" for c in [*f.columns, *f.films.values(), f.action]}
+        for f in (old, new)
+    )
+    for key in [*there, *here]:
+        if there.get(key) != here.get(key):
+            return (
+                f"{key!r} is {here.get(key, 'missing')} in this episode and "
+                f"{there.get(key, 'missing')} in {root}; use another folder."
             )
-            return f"{key!r} is {other} in this episode and {one} in {root}; use another folder."
     return f"The arrays of this episode are named otherwise than those in {root}."
