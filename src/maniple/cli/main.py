@@ -17,6 +17,11 @@ VERBS: dict[str, tuple[str, str]] = {
     "bench limit": ("maniple.cli.bench.limit", "Measure what the physics alone would allow."),
     "bench sweep": ("maniple.cli.bench.sweep", "Find the fastest setting here, beside peers."),
     "bench trace": ("maniple.cli.bench.trace", "Show where the time of every step goes."),
+    "demos record": ("maniple.cli.demos.record", "Record an expert, or yourself, as a dataset."),
+    "demos info": ("maniple.cli.demos.info", "Show what a dataset holds."),
+    "data check": ("maniple.cli.data.check", "Say what is wrong with a dataset."),
+    "data repair": ("maniple.cli.data.repair", "Make a dataset whole again after a crash."),
+    "data export": ("maniple.cli.data.export", "Copy episodes to a new dataset or numpy files."),
 }
 
 

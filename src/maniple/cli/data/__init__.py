@@ -1,0 +1,1 @@
+"""Datasets: check, repair and copy them."""

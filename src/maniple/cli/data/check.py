@@ -1,0 +1,37 @@
+"""maniple data check: what is wrong with a dataset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which dataset."""
+
+    folder: tyro.conf.Positional[Path]
+    """The dataset."""
+
+    json: bool = False
+    """Print one JSON object instead of lines."""
+
+
+def run(options: Options) -> dict[str, Any]:
+    """Look at every file; the exit code is 1 where something is wrong."""
+    from maniple.core.need import need
+
+    need("pyarrow")
+    from maniple.data.lerobot.check import check
+
+    answer = check(options.folder)
+    if not options.json:
+        for fault in answer["faults"]:
+            print(f"{fault['file']}: {fault['what']}")
+        print(f"{answer['episodes']} whole episodes, {answer['frames']} rows.")
+        if answer["faults"]:
+            print(f"Set the torn files aside with: maniple data repair {options.folder}")
+    return answer

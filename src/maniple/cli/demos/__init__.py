@@ -1,0 +1,1 @@
+"""Demonstrations: record them, look at them."""

@@ -1,0 +1,204 @@
+"""Demonstrations: episodes of an expert, played now or read from a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maniple.core.errors import BadConfig, ManipleError
+from maniple.core.space import flattener
+from maniple.data.episode import Episode
+from maniple.data.lerobot import paths
+from maniple.data.lerobot.read import Dataset
+
+TRIES_PER_EPISODE = 10
+"""Episodes that are played for each that is asked for, before giving up."""
+
+# Rows of these infos did not end by themselves: a fault cut them off.
+FAULTS = ("worker_restarted", "worker_restarting", "env_error")
+
+
+class Expert(Protocol):
+    """Whoever acts in all rows at once."""
+
+    def act(self, obs: Any) -> NDArray:
+        """Return the next action of every row."""
+        ...
+
+    def reset(self, rows: NDArray[np.bool_]) -> None:
+        """Start over in rows that begin an episode."""
+
+
+class Tally(NamedTuple):
+    """How a collection went."""
+
+    played: int
+    """Episodes that were played to their end."""
+    solved: int
+    """Those in which the task was solved."""
+
+
+def collect(
+    envs: Any,
+    expert: Expert,
+    episodes: int,
+    seed: int = 0,
+    only_successes: bool = True,
+    on_end: Callable[[Tally], None] | None = None,
+) -> Iterator[Episode]:
+    """Play episodes and yield them in the order of their seeds: seed, seed + 1, ...
+
+    Every episode begins from a seed of its own, so that the same ones come out whatever the
+    engine and the number of environments. Those that a fault cut off are left out.
+
+    Args:
+        envs: A vector environment, with autoreset NextStep or Disabled.
+        expert: Who acts; made for as many rows as there are environments.
+        episodes: How many to yield.
+        seed: Seed of the first episode.
+        only_successes: Leave out episodes in which the task was not solved.
+        on_end: Called after every episode that was played.
+
+    Raises:
+        ManipleError: Ten times as many episodes were played, and too few were solved.
+    """
+    if episodes < 1:
+        raise BadConfig(f"episodes is {episodes}; it must be 1 or larger.")
+    if getattr(envs.metadata.get("autoreset_mode"), "value", "") == "SameStep":
+        raise BadConfig("collect() needs the final observation: make the envs without SameStep.")
+    stage = _Stage(envs, expert, seed)
+    waiting: dict[int, Episode | None] = {}
+    yielded = played = solved = 0
+    due = seed
+    while True:
+        for number, episode in stage.step().items():
+            played += 1
+            solved += episode is not None and episode.success
+            waiting[number] = episode
+            if on_end:
+                on_end(Tally(played, solved))
+        while due in waiting:
+            episode = waiting.pop(due)
+            due += 1
+            if episode is not None and (episode.success or not only_successes):
+                yield episode
+                yielded += 1
+                if yielded == episodes:
+                    return
+        if due - seed >= TRIES_PER_EPISODE * episodes:
+            raise ManipleError(
+                f"Of {due - seed} episodes only {yielded} were usable; {episodes} were asked for. "
+                "Ask for fewer, or keep the failures too."
+            )
+
+
+def load(folder: str | Path, with_pictures: bool = True) -> list[Episode]:
+    """Read all episodes of a dataset, or of every dataset right inside a run's folder."""
+    return [episode for root in datasets_in(folder) for episode in Dataset(root, with_pictures)]
+
+
+def datasets_in(folder: str | Path) -> list[Path]:
+    """Return the folder if it is a dataset, else the datasets right inside it."""
+    root = Path(folder)
+    inner = sorted(path.parent.parent for path in root.glob(f"*/{paths.INFO_PATH}"))
+    if (root / paths.INFO_PATH).is_file() or not inner:
+        return [root]
+    return inner
+
+
+class _Stage:
+    """Rows that play, each its episode, and what they have seen so far."""
+
+    def __init__(self, envs: Any, expert: Expert, seed: int) -> None:
+        self._envs = envs
+        self._expert = expert
+        self._flat = flattener(envs.single_observation_space)
+        self._next_seed = seed
+        self._seeds = np.zeros(envs.num_envs, np.int64)
+        self._takes = [_Take() for _ in range(envs.num_envs)]
+        self._begin(np.ones(envs.num_envs, np.bool_))
+        self._tasks = envs.get_attr("sentence") if _has_sentence(envs) else ("",) * envs.num_envs
+
+    def step(self) -> dict[int, Episode | None]:
+        """Act once in every row; return the episodes that ended by seed, None for faulty ones."""
+        action = np.asarray(self._expert.act(self._obs))
+        kept = action.copy()
+        self._obs, reward, terminated, truncated, info = self._envs.step(action)
+        success = info.get("success", np.zeros(len(kept), np.bool_))
+        seen = self._flat(self._obs)
+        for row, take in enumerate(self._takes):
+            take.add(seen, row, kept[row], reward[row], bool(success[row]))
+        ended = terminated | truncated
+        done: dict[int, Episode | None] = {}
+        for row in np.flatnonzero(ended).tolist():
+            is_faulty = any(name in info and info[f"_{name}"][row] for name in FAULTS)
+            done[int(self._seeds[row])] = (
+                None
+                if is_faulty
+                else self._takes[row].episode(
+                    bool(terminated[row]),
+                    bool(truncated[row]),
+                    int(self._seeds[row]),
+                    self._tasks[row],
+                )
+            )
+        if ended.any():
+            self._begin(ended)
+        return done
+
+    def _begin(self, rows: NDArray[np.bool_]) -> None:
+        seeds: list[int | None] = [None] * len(rows)
+        for row in np.flatnonzero(rows).tolist():
+            seeds[row], self._seeds[row] = self._next_seed, self._next_seed
+            self._next_seed += 1
+        self._obs, _ = self._envs.reset(seed=seeds, options={"reset_mask": rows})
+        self._expert.reset(rows)
+        seen = self._flat(self._obs)
+        for row in np.flatnonzero(rows).tolist():
+            self._takes[row] = _Take()
+            self._takes[row].see(seen, row)
+
+
+class _Take:
+    """One episode while it is played."""
+
+    def __init__(self) -> None:
+        self._obs: dict[str, list[NDArray]] = {}
+        self._actions: list[NDArray] = []
+        self._rewards: list[float] = []
+        self._is_solved = False
+
+    def see(self, obs: Any, row: int) -> None:
+        for name, array in obs.items():
+            # With copy_obs=False the array is written over by the step after next.
+            self._obs.setdefault(name, []).append(np.array(array[row]))
+
+    def add(self, obs: Any, row: int, action: NDArray, reward: float, success: bool) -> None:
+        self.see(obs, row)
+        self._actions.append(action)
+        self._rewards.append(float(reward))
+        self._is_solved |= success
+
+    def episode(self, terminated: bool, truncated: bool, seed: int, task: str) -> Episode:
+        return Episode(
+            {name: np.stack(rows) for name, rows in self._obs.items()},
+            np.stack(self._actions),
+            np.array(self._rewards, np.float32),
+            terminated,
+            truncated,
+            self._is_solved,
+            seed,
+            str(task),
+        )
+
+
+def _has_sentence(envs: Any) -> bool:
+    try:
+        envs.get_attr("sentence")
+    except (AttributeError, ManipleError):
+        return False
+    return True

@@ -1,0 +1,73 @@
+"""The films of a dataset: one camera's view of one episode."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+from numpy.typing import NDArray
+
+from maniple.data.lerobot.whole import write_whole
+
+# Colour in full resolution: at 64 x 64 the usual yuv420p blurs a red cube over its neighbours
+# (mean error 3.3 of 255 against 1.3) and saves 15 %. A key frame every 2nd for random access.
+PIXELS = "yuv444p"
+SETTINGS = {"preset": "veryfast", "crf": "12", "g": "2", "bf": "0"}
+
+
+def write_film(path: Path, frames: NDArray[np.uint8], fps: int) -> None:
+    """Write (frames, height, width, 3) as one H.264 film."""
+    write_whole(path, lambda part: _encode(part, frames, fps))
+
+
+def read_film(path: Path, start: int, count: int, fps: int) -> NDArray[np.uint8]:
+    """Return up to `count` frames from frame `start` on, (frames, height, width, 3)."""
+    frames = []
+    with av.open(str(path), format="mp4") as film:
+        stream = film.streams.video[0]
+        assert stream.time_base is not None
+        if start:
+            film.seek(int(start / fps / stream.time_base), stream=stream)
+        for frame in film.decode(stream):
+            if frame.pts is None or round(float(frame.pts * stream.time_base) * fps) < start:
+                continue
+            frames.append(frame.to_ndarray(format="rgb24"))
+            if len(frames) == count:
+                break
+    return np.stack(frames) if frames else np.empty((0, 0, 0, 3), np.uint8)
+
+
+def film_frames(path: Path) -> int:
+    """Count the frames that are in a film, without decoding them."""
+    with av.open(str(path), format="mp4") as film:
+        return sum(1 for packet in film.demux(film.streams.video[0]) if packet.size)
+
+
+def film_facts(shape: tuple[int, ...], fps: int) -> dict[str, object]:
+    """Describe our films as a dataset's info.json does."""
+    return {
+        "video.height": shape[0],
+        "video.width": shape[1],
+        "video.codec": "h264",
+        "video.pix_fmt": PIXELS,
+        "video.is_depth_map": False,
+        "video.fps": fps,
+        "video.channels": 3,
+        "has_audio": False,
+    }
+
+
+def _encode(path: Path, frames: NDArray[np.uint8], fps: int) -> None:
+    with av.open(str(path), "w", format="mp4") as film:
+        stream = film.add_stream("libx264", rate=fps, options=SETTINGS)
+        stream.height, stream.width = frames.shape[1:3]
+        stream.pix_fmt = PIXELS
+        # One encoder thread: the cores belong to the simulation.
+        stream.thread_count = 1
+        for number, frame in enumerate(frames):
+            picture = av.VideoFrame.from_ndarray(np.ascontiguousarray(frame), format="rgb24")
+            picture.pts, picture.time_base = number, Fraction(1, fps)
+            film.mux(stream.encode(picture))
+        film.mux(stream.encode(None))

@@ -1,0 +1,158 @@
+"""Read episodes from a dataset, ours or another's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maniple.core.errors import BadConfig
+from maniple.core.need import need
+from maniple.data.episode import NO_SEED, Episode
+from maniple.data.lerobot import meta
+from maniple.data.lerobot.features import Features
+from maniple.data.lerobot.film import read_film
+from maniple.data.lerobot.table import numbers, read_table, seen
+
+
+class Dataset:
+    """Episodes in a folder, read one by one.
+
+    A dataset of another program lacks the final observation. There an episode that ended in an
+    end state repeats its last one, which nobody looks at; any other loses its last action.
+
+    Args:
+        root: The dataset's folder.
+        with_pictures: Decode the films; False leaves them out of the observations.
+    """
+
+    def __init__(self, root: str | Path, with_pictures: bool = True) -> None:
+        self.root = Path(root)
+        self.info = meta.read_info(self.root)
+        self.features = Features.from_info(self.info["features"])
+        self.rows = meta.read_episode_rows(self.root)
+        self.tasks = meta.read_tasks(self.root)
+        self._with_pictures = with_pictures
+        self._last: tuple[Path, Any] | None = None
+        told = self.info["total_episodes"]
+        if len(self.rows) != told:
+            raise BadConfig(
+                f"{self.root} tells of {told} episodes and lists {len(self.rows)}. "
+                f"Type: maniple data repair {self.root}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Episode]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, episode: int) -> Episode:
+        if not 0 <= episode < len(self):
+            raise IndexError(f"{self.root} has {len(self)} episodes; there is no {episode}.")
+        table = self._table(episode)
+        obs = seen(table, self.features)
+        if self.features.has_next:
+            last = seen(table.slice(table.num_rows - 1), self.features, is_next=True)
+            obs = {name: np.concatenate([array, last[name]]) for name, array in obs.items()}
+        if self._with_pictures:
+            obs |= {name: self._frames(episode, name) for name in self.features.films}
+        action = numbers(table, "action", self.features.action)
+        end = _Ending(table)
+        return _closed(obs, action, end, self.tasks[end.task])
+
+    def _table(self, episode: int) -> Any:
+        row = self.rows[episode]
+        place = {name: row[f"data/{name}"] for name in ("chunk_index", "file_index")}
+        path = self.root / self.info["data_path"].format(**place)
+        if self._last is None or self._last[0] != path:
+            self._last = path, _read(path, self.root)
+        table = self._last[1]
+        # Ours have an episode per file; LeRobot's have many.
+        if row["length"] != table.num_rows:
+            equal = need("pyarrow.compute").equal
+            table = table.filter(equal(table["episode_index"], episode))
+        if row["length"] != table.num_rows:
+            raise BadConfig(
+                f"{path} has {table.num_rows} rows of episode {episode}, not {row['length']}. "
+                f"Type: maniple data check {self.root}"
+            )
+        return table
+
+    def _frames(self, episode: int, name: str) -> NDArray[np.uint8]:
+        key, row = self.features.films[name].key, self.rows[episode]
+        place = {n: row[f"videos/{key}/{n}"] for n in ("chunk_index", "file_index")}
+        path = self.root / self.info["video_path"].format(video_key=key, **place)
+        fps = self.info["fps"]
+        start = round(row[f"videos/{key}/from_timestamp"] * fps)
+        try:
+            # Our films show the final observation too, after the last row's.
+            frames = read_film(path, start, min(row["length"] + 1, self._room(row, key)), fps)
+        except (OSError, ValueError) as error:
+            raise BadConfig(
+                f"{path} cannot be read: {error}. Type: maniple data check {self.root}"
+            ) from None
+        if len(frames) < row["length"]:
+            raise BadConfig(
+                f"{path} has {len(frames)} frames for {row['length']} actions. "
+                f"Type: maniple data check {self.root}"
+            )
+        return frames
+
+    def _room(self, row: dict[str, Any], key: str) -> int:
+        """Count the frames until another episode begins in the same film."""
+        if not self.features.has_next:
+            return row["length"]
+        names = [f"videos/{key}/{name}" for name in ("chunk_index", "file_index")]
+        began = f"videos/{key}/from_timestamp"
+        later = [
+            other[began] - row[began]
+            for other in self.rows
+            if other[began] > row[began] and all(other[n] == row[n] for n in names)
+        ]
+        return round(min(later) * self.info["fps"]) if later else row["length"] + 1
+
+
+class _Ending:
+    """Rewards and flags of a table, with what another's dataset may lack."""
+
+    def __init__(self, table: Any) -> None:
+        rows, names = table.num_rows, set(table.column_names)
+        last = table.slice(rows - 1).to_pylist()[0]
+        flag = lambda name: bool(last[name]) if name in names else False  # noqa: E731
+        self.reward = np.zeros(rows, np.float32)
+        if "next.reward" in names:
+            self.reward = table["next.reward"].to_numpy().astype(np.float32)
+        self.success = flag("next.success")
+        # Without a flag of its own, an end is an end state where the task was solved.
+        self.terminated = flag("next.terminated" if "next.terminated" in names else "next.success")
+        self.truncated = flag("next.truncated") or not self.terminated
+        self.seed = int(last["episode_seed"]) if "episode_seed" in names else NO_SEED
+        self.task = int(last["task_index"])
+
+
+def _closed(obs: dict[str, NDArray], action: NDArray, end: _Ending, task: str) -> Episode:
+    """Give every array T + 1 rows, or take the last action away."""
+    steps, reward = len(action), end.reward
+    if any(len(array) == steps for array in obs.values()):
+        if end.terminated:
+            obs = {
+                name: array if len(array) > steps else np.concatenate([array, array[-1:]])
+                for name, array in obs.items()
+            }
+        else:
+            obs = {name: array[:steps] for name, array in obs.items()}
+            action, reward = action[:-1], reward[:-1]
+    return Episode(obs, action, reward, end.terminated, end.truncated, end.success, end.seed, task)
+
+
+def _read(path: Path, root: Path) -> Any:
+    try:
+        return read_table(path)
+    except (OSError, ValueError) as error:
+        raise BadConfig(
+            f"{path} cannot be read: {error}. Type: maniple data repair {root}"
+        ) from None
