@@ -70,6 +70,10 @@ class BC:
         parameters = [*self.eye.parameters(), *self.policy.parameters()]
         self._optimizer = torch.optim.Adam(parameters, lr=config.lr, fused=True)
 
+    def calibrate(self, obs: Mapping[str, NDArray]) -> None:
+        """Learn the scale of the observations from a sample of them, before the first update."""
+        self.eye.calibrate(as_tensors(obs, self.eye.states, self.device))
+
     def act(self, obs: Mapping[str, NDArray], explore: bool = True) -> NDArray:
         """Return an action for every row."""
         with torch.inference_mode():

@@ -67,13 +67,34 @@ class Eye(nn.Module):
         self.encoders = nn.ModuleDict(
             {name: kind(layout[name].shape, config) for name in self.pictures}
         )
-        self.width = sum(max(1, prod(layout[name].shape)) for name in self.states)
-        self.width += config.features * len(self.pictures)
+        numbers = sum(max(1, prod(layout[name].shape)) for name in self.states)
+        self.width = numbers + config.features * len(self.pictures)
+        # Metres, radians and radians per second differ a hundredfold: see `calibrate`.
+        self.mean: Tensor
+        self.scale: Tensor
+        self.register_buffer("mean", torch.zeros(numbers))
+        self.register_buffer("scale", torch.ones(numbers))
 
     def forward(self, obs: Mapping[str, Tensor]) -> Tensor:
         """Return features, (rows, width)."""
-        parts = [obs[name].reshape(len(obs[name]), -1).float() for name in self.states]
+        parts = [self._joined(obs)] if self.states else []
         parts += [self.encoders[name](obs[name]) for name in self.pictures]
+        return parts[0] if len(parts) == 1 else torch.cat(parts, -1)
+
+    def calibrate(self, obs: Mapping[str, Tensor]) -> None:
+        """From now on bring every number to mean 0 and spread 1, as they are in `obs`."""
+        if not self.states:
+            return
+        numbers = self._numbers(obs)
+        self.mean.copy_(numbers.mean(0))
+        # A number that never changes carries nothing; it must not be blown up either.
+        self.scale.copy_(1.0 / numbers.std(0).clamp(min=1e-3))
+
+    def _joined(self, obs: Mapping[str, Tensor]) -> Tensor:
+        return ((self._numbers(obs) - self.mean) * self.scale).clamp_(-10.0, 10.0)
+
+    def _numbers(self, obs: Mapping[str, Tensor]) -> Tensor:
+        parts = [obs[name].reshape(len(obs[name]), -1).float() for name in self.states]
         return parts[0] if len(parts) == 1 else torch.cat(parts, -1)
 
 

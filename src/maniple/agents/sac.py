@@ -123,6 +123,13 @@ class SAC:
         self.policy.to(self.device)
         self.critic.to(self.device)
 
+    def calibrate(self, obs: Mapping[str, NDArray]) -> None:
+        """Learn the scale of the observations from a sample of them, before the first update."""
+        for eye in {id(e): e for e in (self.actor_eye, self.critic_eye)}.values():
+            eye.calibrate(as_tensors(obs, eye.states, self.device))
+            if self.sync is not None:
+                self.sync([eye.mean, eye.scale])
+
     def act(self, obs: Mapping[str, NDArray], explore: bool = True) -> NDArray:
         """Return an action for every row: drawn, or the most likely one."""
         with torch.inference_mode():

@@ -13,6 +13,10 @@ VERBS: dict[str, tuple[str, str]] = {
     "list": ("maniple.cli.list", "Show every task, or every robot."),
     "doctor": ("maniple.cli.doctor", "Check this machine, and say what to type where it lacks."),
     "demo": ("maniple.cli.demo", "See many arms at work: pictures, a film, and the speed."),
+    "train sac": ("maniple.cli.train.sac", "Learn a task from the simulator's state."),
+    "train drq": ("maniple.cli.train.drq", "Learn a task from pictures."),
+    "train bc": ("maniple.cli.train.bc", "Imitate demonstrations."),
+    "eval": ("maniple.cli.eval", "Measure a trained policy, and film its best and worst."),
     "bench": ("maniple.cli.bench.run", "Measure how fast a task is stepped."),
     "bench limit": ("maniple.cli.bench.limit", "Measure what the physics alone would allow."),
     "bench sweep": ("maniple.cli.bench.sweep", "Find the fastest setting here, beside peers."),
@@ -60,9 +64,12 @@ def _run(words: list[str]) -> int:
     module = importlib.import_module(VERBS[verb][0])
     import tyro
 
+    # A verb may know better defaults once it has seen which task is meant.
+    defaults = {"default": module.defaults(rest)} if hasattr(module, "defaults") else {}
     options = tyro.cli(
         module.Options,
         args=rest,
+        **defaults,
         prog=f"maniple {verb}",
         description=VERBS[verb][1],
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from maniple.agents.bc import BCConfig
 from maniple.agents.drq import DrQConfig
@@ -12,6 +13,7 @@ from maniple.core.errors import BadConfig
 from maniple.envs.config import EnvConfig
 
 AgentConfig = SACConfig | DrQConfig | BCConfig
+KINDS: dict[str, type] = {"sac": SACConfig, "drq": DrQConfig, "bc": BCConfig}
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class TrainConfig:
     """Worker processes of the process engine."""
 
     torch_threads: int | None = None
-    """Threads of the learner; None: all cores of this rank."""
+    """Threads of the learner; None: one or all cores of this rank, whichever is faster just now."""
 
     device: str = "auto"
     """cpu, cuda, or auto: a GPU where there is one."""
@@ -113,3 +115,30 @@ class TrainConfig:
             raise BadConfig("stop_at_success needs evaluations: set eval_n_trajs above 0.")
         if self.training_starts < self.num_envs:
             object.__setattr__(self, "training_starts", self.num_envs)
+
+
+def config_of(described: dict[str, Any]) -> TrainConfig:
+    """Make a config from what a run folder's config.yaml says."""
+    import cattrs
+
+    converter = cattrs.Converter(forbid_extra_keys=True)
+    converter.register_structure_hook(Path, lambda value, _: Path(value))
+    # Which agent's settings these are is told by the algorithm's name, not by their shape.
+    converter.register_structure_hook(AgentConfig, lambda value, _: value)
+    settings = dict(described)
+    kind = KINDS.get(str(settings.pop("algorithm", None)))
+    if kind is None:
+        raise BadConfig(f"config.yaml names no algorithm; it may be one of {sorted(KINDS)}.")
+    agent_settings = settings.pop("agent", {})
+    try:
+        agent = converter.structure(agent_settings, kind)
+        config = converter.structure(settings, TrainConfig)
+    except cattrs.BaseValidationError as error:
+        lines = "; ".join(cattrs.transform_error(error))
+        raise BadConfig(f"config.yaml does not fit this version of maniple: {lines}.") from None
+    return replace(config, agent=agent)
+
+
+def kind_of(config: AgentConfig) -> str:
+    """Name the algorithm that an agent's config belongs to."""
+    return next(name for name, kind in KINDS.items() if type(config) is kind)

@@ -10,7 +10,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from maniple.core.rank import Rank
@@ -24,10 +23,13 @@ from maniple.learn.make import make_agent, make_envs, stack_of
 from maniple.learn.meter import Meter
 from maniple.learn.ranks import share_gradients
 from maniple.learn.save import Keeper
+from maniple.learn.threads import Threads
 from maniple.run.when import Every, Ratio, Until
 
 # Rows of these infos show something that does not follow from what they did.
 LOST = ("worker_restarted", "worker_restarting", "env_error")
+CALIBRATED_ON = 2_000
+"""Observations from which the scale of the networks' inputs is taken."""
 Listen = Callable[[int, Mapping[str, float]], None]
 
 
@@ -68,7 +70,7 @@ class Training:
         self._began = perf_counter()
         self.config = config
         rank = Rank.here()
-        torch.set_num_threads(config.torch_threads or rank.num_cpus())
+        self._threads = Threads(rank.num_cpus(), config.torch_threads)
         self.keeper = Keeper(config, run_dir, resume, is_first=rank.rank == 0)
         self.envs = make_envs(config, config.num_envs)
         self._judge: Any = None
@@ -151,9 +153,15 @@ class Training:
         config = self.config
         if self.steps < config.training_starts:
             return
+        if self.agent.updates == 0:
+            self.agent.calibrate(self.mix.sample(CALIBRATED_ON, config.agent.discount).obs)
         for _ in range(self._updates_due(config.num_envs)):
-            batch = self.mix.sample(config.batch_size, config.agent.discount, config.n_step)
-            self._told = self.agent.update(batch)
+            self._told = self._threads.run(self._update)
+
+    def _update(self) -> dict[str, float]:
+        config = self.config
+        batch = self.mix.sample(config.batch_size, config.agent.discount, config.n_step)
+        return self.agent.update(batch)
 
     def _land(self, action: NDArray, result: Any) -> None:
         obs, reward, terminated, truncated, info = result

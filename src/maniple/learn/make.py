@@ -5,26 +5,17 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from maniple.agents.bc import BC, BCConfig
-from maniple.agents.drq import DrQ, DrQConfig
-from maniple.agents.sac import SAC, SACConfig
+from maniple.agents.bc import BC
+from maniple.agents.drq import DrQ
+from maniple.agents.sac import SAC
 from maniple.core.errors import BadConfig
 from maniple.core.spec import ArraySpec, Layout
 from maniple.data.stack import stacked
 from maniple.envs.config import EnvConfig
-from maniple.learn.config import AgentConfig, TrainConfig
+from maniple.learn.config import AgentConfig, TrainConfig, kind_of
 from maniple.registry import TASKS, find, make_vec
 
-KINDS: dict[str, tuple[type, type]] = {
-    "sac": (SACConfig, SAC),
-    "drq": (DrQConfig, DrQ),
-    "bc": (BCConfig, BC),
-}
-
-
-def kind_of(config: AgentConfig) -> str:
-    """Name the algorithm that a config belongs to."""
-    return next(name for name, (kind, _) in KINDS.items() if type(config) is kind)
+AGENTS: dict[str, type] = {"sac": SAC, "drq": DrQ, "bc": BC}
 
 
 def make_envs(config: TrainConfig, num_envs: int, **more: Any) -> Any:
@@ -42,7 +33,7 @@ def make_envs(config: TrainConfig, num_envs: int, **more: Any) -> Any:
 
 def make_agent(config: TrainConfig, layout: Layout, action: ArraySpec, seed: int) -> Any:
     """Make an untrained agent that fits the task."""
-    _, kind = KINDS[kind_of(config.agent)]
+    kind = AGENTS[kind_of(config.agent)]
     seen = stacked(layout, stack_of(config.agent))
     return kind(seen, action, config.agent, sees_of(config), seed, device_of(config.device))
 

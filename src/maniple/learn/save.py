@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
-from maniple.learn.config import TrainConfig
-from maniple.learn.make import kind_of
-from maniple.run.checkpoint import Checkpoints
+from maniple.learn.config import TrainConfig, kind_of
+from maniple.learn.evaluate import Evaluation
+from maniple.run.checkpoint import Checkpoint, Checkpoints
 from maniple.run.folder import RunFolder, plain
 from maniple.run.log import Log
 from maniple.run.segments import Segments
@@ -66,10 +66,16 @@ class Keeper:
         self.segments.forget(needed)
 
     def save_best(self, run: Training) -> None:
+        """Write what acting needs, as the best so far."""
+        self.save_policy(run.steps, run.agent, run.last)
+
+    def save_policy(self, step: int, agent: Any, judged: Evaluation | None) -> None:
         """Write what acting needs."""
-        assert run.last is not None
-        about = {"success": _or_none(run.last.success_rate), "return": run.last.return_mean}
-        self.shelf.save(run.steps, _acting(run.agent), about, kind="best", keep=1)
+        about: dict[str, Any] = {}
+        if judged is not None:
+            about = {"success": _or_none(judged.success_rate), "return": judged.return_mean}
+        arrays = {f"acting.{name}": array for name, array in agent.weights().items()}
+        self.shelf.save(step, arrays, about, kind="best", keep=1)
 
     def restore(self, run: Training) -> bool:
         """Bring a fresh run to where the newest whole checkpoint was; False: there is none."""
@@ -116,8 +122,12 @@ class _Silence:
         """There is nothing open."""
 
 
-def _acting(agent: Any) -> dict[str, NDArray]:
-    return {f"acting.{name}": array for name, array in agent.weights().items()}
+def acting_weights(checkpoint: Checkpoint) -> dict[str, NDArray]:
+    """Pick out of any checkpoint what acting needs."""
+    arrays = checkpoint.arrays()
+    best = {k.removeprefix("acting."): a for k, a in arrays.items() if k.startswith("acting.")}
+    whole = {k.removeprefix("agent."): a for k, a in arrays.items() if k.startswith("agent.")}
+    return best or {k: a for k, a in whole.items() if k.startswith(("policy.", "eye."))}
 
 
 def _env_states(envs: Any) -> list[dict[str, Any]] | None:

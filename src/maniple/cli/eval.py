@@ -1,0 +1,111 @@
+"""maniple eval: how good a trained policy is, with its uncertainty and its films."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from maniple.core.errors import BadConfig
+from maniple.core.need import need
+
+FPS = 25
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to evaluate."""
+
+    checkpoint: Path
+    """A run folder, or one of its checkpoints."""
+
+    num_envs: int = 16
+    """Environments at once; the result does not depend on it."""
+
+    episodes: int = 100
+    """Episodes to play, each from a seed of its own."""
+
+    seed: int = 0
+    """Episodes of another seed are other episodes."""
+
+    latest: bool = False
+    """Take the newest checkpoint of a run instead of the best."""
+
+    video: bool = True
+    """Film the best and the worst episode."""
+
+    out: Path | None = None
+    """Folder for the films; None: videos/ in the run folder."""
+
+    json: bool = False
+    """Print one JSON object as the last line."""
+
+
+def run(options: Options) -> dict[str, Any]:
+    """Evaluate, film, tell."""
+    need("torch")
+    from maniple.cli.progress import bar
+    from maniple.learn.evaluate import FIRST_SEED, evaluate
+    from maniple.learn.judge import Judge
+    from maniple.run.checkpoint import find
+
+    if options.num_envs < 1 or options.episodes < 1:
+        raise BadConfig(
+            f"num_envs is {options.num_envs} and episodes is {options.episodes}; both must be 1 "
+            "or larger."
+        )
+    checkpoint = find(options.checkpoint, best=not options.latest)
+    judge = Judge(checkpoint)
+    # Far from the seeds of the evaluations during training, which chose this checkpoint.
+    first_seed = 2 * FIRST_SEED + options.seed * 1_000_000
+    envs = judge.envs(min(options.num_envs, options.episodes))
+    try:
+        with bar(f"{judge.config.task}", options.episodes, not options.json) as tick:
+            done = _Ticker(tick)
+            result = evaluate(envs, judge.act, options.episodes, first_seed, judge.stack, done)
+    finally:
+        envs.close()
+    low, high = result.success_ci95
+    answer = {
+        "task": judge.config.task,
+        "checkpoint": str(checkpoint.path),
+        "success_rate": result.success_rate,
+        "success_ci95": [low, high],
+        "episodes": result.episodes,
+        "return_mean": result.return_mean,
+        "length_mean": sum(result.lengths) / result.episodes,
+        "videos": _film(options, judge, result, checkpoint.path) if options.video else [],
+    }
+    if not options.json:
+        print(
+            f"{judge.config.task}: success {result.success_rate:.1%} "
+            f"(95 %: {low:.1%} to {high:.1%}) in {result.episodes} episodes; "
+            f"return {result.return_mean:.2f}, {answer['length_mean']:.0f} steps on average."
+        )
+        for path in answer["videos"]:
+            print(f"look at  {path}")
+    return answer
+
+
+class _Ticker:
+    """Advances the bar by the episodes that have ended."""
+
+    def __init__(self, tick: Any) -> None:
+        self._tick, self._playing = tick, 0
+
+    def __call__(self, obs: Any, plays: Any) -> None:
+        now = int(plays.sum())
+        if self._tick and 0 < now < self._playing:
+            self._tick(self._playing - now)
+        self._playing = now
+
+
+def _film(options: Options, judge: Any, result: Any, checkpoint: Path) -> list[str]:
+    folder = options.out or checkpoint.parent.parent / "videos"
+    order = sorted(range(result.episodes), key=lambda k: result.returns[k])
+    films = []
+    for name, k in (("worst", order[0]), ("best", order[-1])):
+        path = folder / f"{name}.mp4"
+        judge.film(path, result.seeds[k], FPS)
+        films.append(str(path))
+    return films

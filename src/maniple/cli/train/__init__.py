@@ -1,0 +1,1 @@
+"""maniple train: one verb per algorithm."""

@@ -1,0 +1,112 @@
+"""Train, with a live table, until it is done or somebody presses Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from maniple.core.need import need
+
+need("torch")
+
+from maniple.cli.train.screen import Screen  # noqa: E402  (torch is asked for first)
+from maniple.learn.config import TrainConfig, kind_of  # noqa: E402
+from maniple.learn.presets import preset  # noqa: E402
+from maniple.run.when import Until  # noqa: E402
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to train, and where to keep it."""
+
+    config: Annotated[TrainConfig, tyro.conf.arg(name="")] = field(default_factory=TrainConfig)
+
+    run_dir: Path | None = None
+    """Folder of the run; None: runs/ALGORITHM-TASK-SEED."""
+
+    checkpoint_path: Path | None = None
+    """The same as --run-dir, under the name that older scripts use."""
+
+    resume: bool = False
+    """Go on with the run in that folder, exactly where its newest whole checkpoint is."""
+
+    json: bool = False
+    """Print one JSON object as the last line."""
+
+
+def options_for(algorithm: str, words: Sequence[str]) -> Options:
+    """Read the task ahead of all else: its known settings are the defaults."""
+    return Options(config=preset(algorithm, _task_in(words)))
+
+
+def run(options: Options) -> dict[str, Any]:
+    """Train and sum up."""
+    config = options.config
+    run_dir = options.run_dir or options.checkpoint_path or _run_dir(config)
+    until = Until(config.max_steps, config.max_minutes)
+    with Screen(config, run_dir, is_quiet=options.json) as screen, _gentle_stop(until):
+        if kind_of(config.agent) == "bc":
+            from maniple.learn.imitate import imitate
+
+            result = imitate(config, run_dir, screen.listen, until)
+        else:
+            from maniple.learn.loop import train
+
+            result = train(config, run_dir, options.resume, screen.listen, until)
+    last = result.evaluation
+    answer = {
+        "algorithm": kind_of(config.agent),
+        "task": config.task,
+        "seed": config.seed,
+        "run_dir": str(result.run_dir),
+        "steps": result.steps,
+        "updates": result.updates,
+        "success_rate": last.success_rate if last else None,
+        "success_ci95": list(last.success_ci95) if last else None,
+        "return_mean": last.return_mean if last else None,
+        "best": result.best,
+        "train_s": round(result.train_s, 2),
+        "wall_s": round(result.wall_s, 2),
+        "is_stopped": until.is_stopped,
+    }
+    screen.sum_up(answer)
+    return answer
+
+
+def _task_in(words: Sequence[str]) -> str | None:
+    for k, word in enumerate(words):
+        if word == "--task" and k + 1 < len(words):
+            return words[k + 1]
+        if word.startswith("--task="):
+            return word.partition("=")[2]
+    return None
+
+
+def _run_dir(config: TrainConfig) -> Path:
+    task = config.task.replace("/", "-")
+    return Path("runs") / f"{kind_of(config.agent)}-{task}-{config.seed}"
+
+
+@contextmanager
+def _gentle_stop(until: Until) -> Iterator[None]:
+    """Let the first Ctrl-C or SIGTERM end the run in good order; the second is immediate."""
+
+    def stop(number: int, frame: Any) -> None:
+        if until.is_stopped:
+            raise KeyboardInterrupt
+        until.stop()
+
+    old = {s: signal.signal(s, stop) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+

@@ -1,0 +1,105 @@
+"""What a person sees of a run while it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from maniple.learn.config import TrainConfig
+
+ROWS = 12
+COLUMNS = ("steps", "success", "train", "return", "steps/s", "updates/s", "replay", "left")
+
+
+class Screen:
+    """A table that grows at the bottom: live on a terminal, plain lines elsewhere."""
+
+    def __init__(self, config: TrainConfig, run_dir: Path, is_quiet: bool) -> None:
+        self._config, self._run_dir = config, run_dir
+        self._console = Console(stderr=is_quiet, highlight=False)
+        self._live: Live | None = None
+        self._lines: list[tuple[str, ...]] = []
+
+    def __enter__(self) -> Screen:
+        config = self._config
+        self._console.print(
+            f"[bold]{config.task}[/], {config.num_envs} environments, seed {config.seed}; "
+            f"everything is kept in {self._run_dir}"
+        )
+        if self._console.is_terminal:
+            self._live = Live(self._table(), console=self._console, refresh_per_second=4)
+            self._live.__enter__()
+        else:
+            self._console.print(_line(COLUMNS))
+        return self
+
+    def __exit__(self, *problem: Any) -> None:
+        if self._live is not None:
+            self._live.__exit__(*problem)
+            self._live = None
+
+    def listen(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Show one report."""
+        rate = metrics.get("clock/steps_per_s", 0.0)
+        left_s = (self._config.max_steps - step) / rate if rate > 0 else float("nan")
+        line = (
+            f"{step:,}",
+            _percent(metrics.get("success")),
+            _percent(metrics.get("train_success")),
+            _number(metrics.get("return", metrics.get("train_return"))),
+            f"{rate:,.0f}",
+            f"{metrics.get('clock/updates_per_s', 0.0):,.0f}",
+            f"{metrics.get('replay', 0):,.0f}",
+            _duration(left_s),
+        )
+        if self._lines and self._lines[-1][0] == line[0]:
+            return
+        self._lines.append(line)
+        if self._live is not None:
+            self._live.update(self._table())
+        else:
+            self._console.print(_line(line))
+
+    def sum_up(self, answer: Mapping[str, Any]) -> None:
+        """Tell the end."""
+        rate, interval = answer["success_rate"], answer["success_ci95"]
+        if rate is not None:
+            self._console.print(
+                f"success [bold]{rate:.0%}[/] (95 %: {interval[0]:.0%} to {interval[1]:.0%}) after "
+                f"{answer['steps']:,} steps, {answer['train_s']:.0f} s of training"
+            )
+        self._console.print(
+            f"Watch it: maniple eval --checkpoint {answer['run_dir']} --episodes 100"
+        )
+
+    def _table(self) -> Table:
+        table = Table(box=None, pad_edge=False)
+        for name in COLUMNS:
+            table.add_column(name, justify="right")
+        for line in self._lines[-ROWS:]:
+            table.add_row(*line)
+        return table
+
+
+def _line(words: tuple[str, ...]) -> str:
+    return " ".join(f"{word:>9}" for word in words)
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None or value != value else f"{value:.0%}"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:,.1f}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds != seconds:
+        return ""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}:{rest:02d}"
