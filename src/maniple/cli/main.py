@@ -25,7 +25,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "demos info": ("maniple.cli.demos.info", "Show what a dataset holds."),
     "data check": ("maniple.cli.data.check", "Say what is wrong with a dataset."),
     "data repair": ("maniple.cli.data.repair", "Make a dataset whole again after a crash."),
-    "data export": ("maniple.cli.data.export", "Copy episodes to a new dataset or numpy files."),
+    "data export": ("maniple.cli.data.export", "Copy episodes to a new dataset or plain arrays."),
 }
 
 

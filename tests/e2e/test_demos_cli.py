@@ -1,0 +1,119 @@
+"""Demonstrations and datasets on the command line, as a user types them."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from maniple.cli.demos.keyboard import HOLD_S, INSERT, Keys
+from maniple.data.demos import load
+
+
+def maniple(*words, code=0):
+    done = subprocess.run(
+        [sys.executable, "-m", "maniple", *map(str, words)],
+        capture_output=True, text=True, timeout=240,
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr + done.stdout
+    return done
+
+
+def last_json(done):
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    out = tmp_path_factory.mktemp("demos") / "lift"
+    words = "demos record --task so101/LiftCube-v0 --episodes 3 --num-envs 2 --cameras front wrist"
+    done = maniple(*words.split(), "--image-size", 32, 48, "--out", out, "--json")
+    return out, last_json(done)
+
+
+def test_record(recorded):
+    out, answer = recorded
+    assert answer["recorded"] == answer["episodes"] == 3 and answer["frames"] > 60
+    episodes = load(out)
+    assert [e.seed for e in episodes] == [0, 1, 2] and all(e.success for e in episodes)
+    assert {"front_rgb", "wrist_rgb", "cube_pose"} <= set(episodes[0].obs)
+
+
+def test_info_and_check(recorded):
+    out, answer = recorded
+    facts = last_json(maniple("demos", "info", out, "--json"))["datasets"][0]
+    assert facts["episodes"] == 3 and facts["frames"] == answer["frames"]
+    assert facts["features"]["observation.images.front"] == "video[32, 48, 3]"
+    assert "Lift the red cube" in maniple("demos", "info", out).stdout
+    assert last_json(maniple("data", "check", out, "--json"))["ok"]
+
+
+def test_append_check_repair_export(tmp_path):
+    out = tmp_path / "d"
+    words = ("demos", "record", "--task", "so101/Reach-v0", "--num-envs", 2, "--out", out)
+    maniple(*words, "--episodes", 2, "--json")
+    assert "--append" in maniple(*words, code=2).stderr
+    assert last_json(maniple(*words, "--episodes", 2, "--append", "--json"))["episodes"] == 4
+    assert [e.seed for e in load(out)] == [0, 1, 2, 3]
+    (out / "data/chunk-000/file-001.parquet").write_bytes(b"torn")
+    found = maniple("data", "check", out, code=1)
+    assert "file-001.parquet: it cannot be read" in found.stdout and "data repair" in found.stdout
+    assert last_json(maniple("data", "repair", out, "--json"))["episodes"] == 3
+    maniple("data", "check", out)
+    npz = tmp_path / "npz"
+    words = ("data", "export", out, "--out", npz, "--format", "npz", "--episodes", 0, 2, "--json")
+    assert last_json(maniple(*words))["episodes"] == 2
+    with np.load(npz / "episode_000002.npz") as arrays:
+        assert arrays["seed"] == 3 and len(arrays["obs.tip_pos"]) == len(arrays["action"]) + 1
+    words = ("data", "export", out, "--out", tmp_path / "copy", "--json")
+    assert last_json(maniple(*words))["episodes"] == 3 == len(load(tmp_path / "copy"))
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("demos", "record", "--out", "x", "--task", "so101/Lift"), "Did you mean so101/LiftCube"),
+        (("demos", "record", "--out", "x", "--task", "LeRobot-v0"), "has no scripted expert"),
+        (("demos", "record", "--out", "x", "--episodes", "0"), "--episodes is 0"),
+        (("demos", "info", "nowhere"), "nothing at that place"),
+        (("data", "check", "nowhere"), "is no dataset"),
+        (("data", "repair", "nowhere"), "is no dataset"),
+        (("data", "export", "nowhere", "--out", "x"), "nothing at that place"),
+    ],
+)
+def test_mistakes_are_one_readable_line(words, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = maniple(*words, code=2)
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr and len(done.stderr.strip().splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_keyboard_without_a_display(tmp_path, monkeypatch):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    done = maniple("demos", "record", "--keyboard", "--out", tmp_path / "d", code=2)
+    assert "ssh -X" in done.stderr and len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "d").exists()
+
+
+def test_keys():
+    keys = Keys()
+    assert keys.action(0.0).tolist() == [0, 0, 0, 1]
+    keys.press(265, 1.0)
+    keys.press(266, 1.1)
+    keys.press(INSERT, 1.1)
+    assert keys.action(1.1).tolist() == [1, 0, 1, -1]
+    assert keys.action(1.05 + HOLD_S).tolist() == [0, 0, 1, -1]
+    assert keys.action(9.0).tolist() == [0, 0, 0, -1]
+
+
+def test_without_pyarrow_the_extra_is_named(tmp_path):
+    code = (
+        "import sys; sys.modules['pyarrow'] = None\n"
+        "from maniple.cli.main import main\n"
+        f"sys.exit(main(['demos', 'record', '--out', {str(tmp_path / 'd')!r}]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 2 and ".[data]" in done.stderr, done.stderr
