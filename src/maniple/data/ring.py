@@ -192,6 +192,47 @@ class Ring:
         for name, array in self._obs.items():
             array[slot] = obs[name]
 
+    def newest(self) -> Arrays:
+        """Copy the observation that has no action yet."""
+        return {name: array[self.head].copy() for name, array in self._obs.items()}
+
+    def extend(
+        self,
+        obs: Mapping[str, NDArray],
+        action: NDArray,
+        reward: NDArray,
+        terminated: NDArray[np.bool_],
+        ended: NDArray[np.bool_],
+        usable: NDArray[np.bool_],
+    ) -> None:
+        """Append T steps of one row that were played elsewhere; only for a ring of one row.
+
+        They need not follow from what is here. Observations have T + 1 rows.
+        """
+        assert self.num_envs == 1
+        count = len(action)
+        if count + 1 >= self.steps:
+            raise BadConfig(f"{count} steps do not fit into a replay of {self.steps - 1}.")
+        if self.begun:
+            # The newest observation so far leads nowhere.
+            self.arrays["usable"][self.head], self.arrays["ended"][self.head] = False, True
+            self.total += 1
+        slots = (self.total + np.arange(count + 1)) % self.steps
+        for name, array in self._obs.items():
+            array[slots, 0] = obs[name]
+        for name, values in (
+            ("action", action), ("reward", reward), ("terminated", terminated),
+            ("ended", ended), ("usable", usable),
+        ):  # fmt: skip
+            self.arrays[name][slots[:-1], 0] = values
+        age = 0
+        for t, slot in enumerate(slots):
+            self.arrays["age"][slot, 0] = age
+            # An unusable step is a reset: an episode begins after it.
+            age = age + 1 if t < count and usable[t] else 0
+        self.total += count
+        self.begun = True
+
     def segment(self, since: int) -> Arrays:
         """Copy the vector steps from number `since` on, and the newest observation."""
         since = max(since, self.total - self.steps + 1, 0)

@@ -13,8 +13,9 @@ from maniple.data.mix import ring_of
 from maniple.learn.config import TrainConfig
 from maniple.learn.demos import demonstrations
 from maniple.learn.evaluate import FIRST_SEED, Evaluation, evaluate
-from maniple.learn.loop import CALIBRATED_ON, Listen, Result
+from maniple.learn.course import Listen, Result
 from maniple.learn.make import make_agent, make_envs, stack_of
+from maniple.learn.pupil import CALIBRATED_ON
 from maniple.learn.save import Keeper
 from maniple.run.when import Every, Until
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -17,36 +15,18 @@ from maniple.data.mix import Mix, ring_of
 from maniple.data.ring import Ring
 from maniple.data.stack import FrameStack
 from maniple.learn.config import TrainConfig
+from maniple.learn.course import Course, Listen, Result, Snapshot
 from maniple.learn.demos import demonstrations
-from maniple.learn.evaluate import FIRST_SEED, Evaluation, evaluate
 from maniple.learn.make import make_agent, make_envs, stack_of
 from maniple.learn.meter import Meter
+from maniple.learn.pupil import Pupil
 from maniple.learn.ranks import share_gradients
-from maniple.learn.save import Keeper
-from maniple.learn.threads import Threads
-from maniple.run.when import Every, Ratio, Until
+from maniple.learn.resume import env_states, restore_envs
+from maniple.run.tree import split, unsplit
+from maniple.run.when import Until
 
 # Rows of these infos show something that does not follow from what they did.
 LOST = ("worker_restarted", "worker_restarting", "env_error")
-CALIBRATED_ON = 2_000
-"""Observations from which the scale of the networks' inputs is taken."""
-Listen = Callable[[int, Mapping[str, float]], None]
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a run came to."""
-
-    run_dir: Path
-    steps: int
-    updates: int
-    evaluation: Evaluation | None
-    """The last one."""
-    best: float
-    """Best score of any evaluation."""
-    train_s: float
-    """Wall time without evaluations."""
-    wall_s: float
 
 
 def train(
@@ -56,28 +36,22 @@ def train(
     listen: Listen = lambda step, metrics: None,
     until: Until | None = None,
 ) -> Result:
-    """Train until the end that the config names; see `Training` for what happens in a step."""
-    until = until or Until(config.max_steps, config.max_minutes)
+    """Train until the end that the config names; `Training.run` is what happens in a step."""
     with Training(config, run_dir, resume, listen) as training:
-        training.run(until)
-        return training.result()
+        return training.run(until or Until(config.max_steps, config.max_minutes))
 
 
 class Training:
-    """A run: environments, agent, replay, and what is kept of them."""
+    """A run: environments, agent, replay, and its course."""
 
     def __init__(self, config: TrainConfig, run_dir: Path, resume: bool, listen: Listen) -> None:
-        self._began = perf_counter()
         self.config = config
-        rank = Rank.here()
-        self._threads = Threads(rank.num_cpus(), config.torch_threads)
-        self.keeper = Keeper(config, run_dir, resume, is_first=rank.rank == 0)
+        self.course = Course(config, run_dir, resume, listen)
+        rank, stack = Rank.here(), stack_of(config.agent)
         self.envs = make_envs(config, config.num_envs)
-        self._judge: Any = None
         layout, action = self.envs.layout, self.envs.action_spec
         self.agent = make_agent(config, layout, action, config.seed)
         share_gradients(self.agent)
-        stack = stack_of(config.agent)
         seed = config.seed * 1_000_003 + rank.rank
         self.ring = Ring(
             layout, action, config.num_envs, config.replay_buffer_capacity, seed, stack,
@@ -85,26 +59,17 @@ class Training:
         )  # fmt: skip
         shown = demonstrations(config)
         demos = ring_of(shown, layout, action, seed + 1, stack) if shown else None
-        self.mix = Mix(self.ring, demos, config.demo_share)
+        self.pupil = Pupil(config, self.agent, Mix(self.ring, demos, config.demo_share))
         self.frames = FrameStack(layout, stack)
         self.meter = Meter(config.num_envs)
         self.rng = np.random.default_rng([config.seed, rank.rank])
         self.steps = 0
-        self.best = -np.inf
-        self.last: Evaluation | None = None
-        self._updates_due = Ratio(config.utd_ratio / config.steps_per_update)
-        self._log_due = Every(config.log_period)
-        self._evaluation_due = Every(config.eval_period)
-        self._checkpoint_due = Every(config.checkpoint_period)
-        self._listen = listen
-        self._told: dict[str, float] = {}
-        self._aside_s = 0.0
-        self._mark = (perf_counter(), 0, 0)
         self._hand = ThreadPoolExecutor(1, "stepping")
-        self.obs: dict[str, NDArray] = {}
-        self.seen: dict[str, NDArray] = {}
-        if not (resume and self.keeper.restore(self)):
+        found = self.course.restore(self.ring) if resume else None
+        if found is None:
             self.reset()
+        else:
+            self._restore(*found)
 
     def reset(self) -> None:
         """Begin new episodes in all rows."""
@@ -113,33 +78,20 @@ class Training:
         self.ring.begin(self.obs)
         self.seen = self.frames.begin(self.obs)
 
-    def run(self, until: Until) -> None:
-        """Act, step, learn, remember; evaluate, save and report when due."""
+    def run(self, until: Until) -> Result:
+        """Act, step, learn, remember; and whatever else is due."""
         while until(self.steps):
             action = self._act()
             flight = self._depart(action)
-            self._learn()
+            self.pupil.learn(self.steps, self.config.num_envs)
             self._land(action, flight())
-            if self._evaluation_due(self.steps):
-                self.evaluate()
-                wanted = self.config.stop_at_success
-                if wanted is not None and self.last and self.last.score >= wanted:
-                    break
-            if self._log_due(self.steps):
-                self.report()
-            if self._checkpoint_due(self.steps):
-                self.keeper.save(self)
-        if self.last is None or self.config.stop_at_success is None:
-            self.evaluate()
-        self.report()
-        self.keeper.save(self)
+            if self.course.attend(self):
+                break
+        return self.course.finish(self)
 
     def _act(self) -> NDArray:
         if self.steps < self.config.random_steps:
-            low, high = self.envs.action_spec.bounds()
-            shape = (self.config.num_envs, *self.envs.action_spec.shape)
-            drawn = self.rng.uniform(low, high, shape).astype(self.envs.action_spec.dtype)
-            return np.clip(drawn, low, high)
+            return random_actions(self.envs, self.rng)
         return self.agent.act(self.seen)
 
     def _depart(self, action: NDArray) -> Callable[[], Any]:
@@ -148,86 +100,49 @@ class Training:
             return self._hand.submit(self.envs.step, action).result
         return lambda: self.envs.step(action)
 
-    def _learn(self) -> None:
-        """Make the updates that the steps so far have earned, from steps that have landed."""
-        config = self.config
-        if self.steps < config.training_starts:
-            return
-        if self.agent.updates == 0:
-            self.agent.calibrate(self.mix.sample(CALIBRATED_ON, config.agent.discount).obs)
-        for _ in range(self._updates_due(config.num_envs)):
-            self._told = self._threads.run(self._update)
-
-    def _update(self) -> dict[str, float]:
-        config = self.config
-        batch = self.mix.sample(config.batch_size, config.agent.discount, config.n_step)
-        return self.agent.update(batch)
-
     def _land(self, action: NDArray, result: Any) -> None:
         obs, reward, terminated, truncated, info = result
         self.obs = dict(self.envs.named(obs))
         ended = terminated | truncated
-        self.ring.add(action, reward, terminated, truncated, self.obs, _lost(info))
+        self.ring.add(action, reward, terminated, truncated, self.obs, lost_rows(info))
         self.seen = self.frames.push(self.obs, ended)
         self.meter.add(reward, ended, info)
         self.steps += self.config.num_envs
 
-    def evaluate(self) -> None:
-        """Play on seeds that training never sees, and keep the best weights."""
-        if self.config.eval_n_trajs == 0 or not self.keeper.is_first:
-            return
-        began = perf_counter()
-        if self._judge is None:
-            self._judge = make_envs(self.config, min(self.config.eval_n_trajs, 100))
-        act = lambda seen: self.agent.act(seen, explore=False)  # noqa: E731
-        first_seed = FIRST_SEED + self.config.seed * 1_000_000
-        stack = stack_of(self.config.agent)
-        self.last = evaluate(self._judge, act, self.config.eval_n_trajs, first_seed, stack)
-        if self.last.score > self.best:
-            self.best = self.last.score
-            self.keeper.save_best(self)
-        self._aside_s += perf_counter() - began
-        self.report()
+    def told(self) -> dict[str, float]:
+        """Return what is known besides evaluations."""
+        return self.meter.summary() | self.pupil.told
 
-    def report(self) -> None:
-        """Tell what is known now."""
-        now, (then, steps, updates) = perf_counter(), self._mark
-        told = {**self.meter.summary(), **self._told}
-        if self.last is not None:
-            told |= {"success": self.last.success_rate, "return": self.last.return_mean}
-        told |= {"updates": self.agent.updates, "replay": len(self.ring)}
-        elapsed = max(now - then, 1e-9)
-        told |= {
-            "clock/train_s": self._train_s(),
-            "clock/wall_s": now - self._began,
-            "clock/steps_per_s": (self.steps - steps) / elapsed,
-            "clock/updates_per_s": (self.agent.updates - updates) / elapsed,
+    def snapshot(self) -> Snapshot:
+        """Return everything but the replay that going on exactly needs."""
+        arrays, state = self.pupil.snapshot()
+        state |= {
+            "steps": self.steps,
+            "meter": self.meter.state(),
+            "rng": self.rng.bit_generator.state,
+            "envs": split(env_states(self.envs), "env", arrays),
+            "frames": split(self.frames.state(), "frames", arrays),
         }
-        if self.steps > steps:
-            self._mark = (now, self.steps, self.agent.updates)
-        self.keeper.log.write(self.steps, told)
-        self._listen(self.steps, told)
+        return arrays, state
 
-    def _periods(self) -> list[Every]:
-        return [self._log_due, self._evaluation_due, self._checkpoint_due]
-
-    def result(self) -> Result:
-        """Sum up."""
-        return Result(
-            self.keeper.folder.path, self.steps, self.agent.updates, self.last, float(self.best),
-            self._train_s(), perf_counter() - self._began,
-        )  # fmt: skip
-
-    def _train_s(self) -> float:
-        return perf_counter() - self._began - self._aside_s
+    def _restore(self, arrays: dict[str, NDArray], state: dict[str, Any]) -> None:
+        self.pupil.restore(arrays, state)
+        self.steps = state["steps"]
+        self.meter.load(state["meter"])
+        self.rng.bit_generator.state = state["rng"]
+        envs = unsplit(state["envs"], arrays)
+        if envs is None:
+            self.reset()
+            return
+        restore_envs(self.envs, envs, self.config.seed)
+        self.obs = self.ring.newest()
+        self.seen = self.frames.load(unsplit(state["frames"], arrays), self.obs)
 
     def close(self) -> None:
         """Let go of workers and files."""
         self._hand.shutdown()
         self.envs.close()
-        if self._judge is not None:
-            self._judge.close()
-        self.keeper.close()
+        self.course.close()
 
     def __enter__(self) -> Training:
         return self
@@ -236,7 +151,14 @@ class Training:
         self.close()
 
 
-def _lost(info: Mapping[str, Any]) -> NDArray[np.bool_] | None:
+def random_actions(envs: Any, rng: np.random.Generator) -> NDArray:
+    """Draw actions anywhere within the bounds."""
+    low, high = envs.action_spec.bounds()
+    shape = (envs.num_envs, *envs.action_spec.shape)
+    return np.clip(rng.uniform(low, high, shape).astype(envs.action_spec.dtype), low, high)
+
+
+def lost_rows(info: Mapping[str, Any]) -> NDArray[np.bool_] | None:
     """Rows whose new observation does not follow from their action."""
     masks = [info[f"_{key}"] for key in LOST if f"_{key}" in info]
     return np.logical_or.reduce(masks) if masks else None

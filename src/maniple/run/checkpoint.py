@@ -40,7 +40,9 @@ class Checkpoint:
     def files(self) -> list[Path]:
         """Files outside its own folder that it needs."""
         entries = json.loads((self.path / MANIFEST).read_text())
-        return [self.path / name for name in entries if name.startswith("..")]
+        # Without the way through this folder, which will be gone before its files are.
+        outside = [name for name in entries if name.startswith("..")]
+        return [Path(os.path.normpath(self.path / name)) for name in outside]
 
     def complaint(self) -> str | None:
         """Say what is wrong with it; None: it is whole."""
@@ -150,7 +152,7 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray]) -> None:
     import numpy as np
     from safetensors.numpy import save
 
-    data = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
+    data = save({name: np.asarray(array, order="C") for name, array in arrays.items()})
     with path.open("wb") as file:
         file.write(data)
         file.flush()
