@@ -1,5 +1,7 @@
-"""Run the command line as 'python -m maniple'."""
+"""python -m maniple: the same as the command maniple."""
+
+import sys
 
 from maniple.cli.main import main
 
-raise SystemExit(main())
+sys.exit(main())

@@ -27,6 +27,11 @@ class Pupil:
         self._threads = Threads(Rank.here().num_cpus(), config.torch_threads)
         self._due = Ratio(config.utd_ratio / config.steps_per_update)
 
+    @property
+    def owed(self) -> float:
+        """Updates that are due but not made."""
+        return self._due.owed
+
     def learn(self, steps: int, new_steps: int, most: int | None = None) -> int:
         """Learn from steps that have landed, for `new_steps` more of them.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +17,7 @@ from maniple.core.need import need
 need("torch")
 
 from maniple.cli.train.screen import Screen  # noqa: E402  (torch is asked for first)
+from maniple.learn.cluster import ClusterConfig, make_token  # noqa: E402
 from maniple.learn.config import TrainConfig, kind_of  # noqa: E402
 from maniple.learn.presets import preset  # noqa: E402
 from maniple.run.when import Until  # noqa: E402
@@ -26,6 +28,8 @@ class Options:
     """What to train, and where to keep it."""
 
     config: Annotated[TrainConfig, tyro.conf.arg(name="")] = field(default_factory=TrainConfig)
+
+    cluster: Annotated[ClusterConfig, tyro.conf.arg(name="")] = field(default_factory=ClusterConfig)
 
     run_dir: Path | None = None
     """Folder of the run; None: runs/ALGORITHM-TASK-SEED."""
@@ -50,15 +54,10 @@ def run(options: Options) -> dict[str, Any]:
     config = options.config
     run_dir = options.run_dir or options.checkpoint_path or _run_dir(config)
     until = Until(config.max_steps, config.max_minutes)
+    if options.cluster.role == "actor":
+        return act_for_learner(config, options.cluster, until, options.json)
     with Screen(config, run_dir, is_quiet=options.json) as screen, _gentle_stop(until):
-        if kind_of(config.agent) == "bc":
-            from maniple.learn.imitate import imitate
-
-            result = imitate(config, run_dir, screen.listen, until)
-        else:
-            from maniple.learn.loop import train
-
-            result = train(config, run_dir, options.resume, screen.listen, until)
+        result = _train(options, run_dir, screen, until)
     last = result.evaluation
     answer = {
         "algorithm": kind_of(config.agent),
@@ -77,6 +76,71 @@ def run(options: Options) -> dict[str, Any]:
     }
     screen.sum_up(answer)
     return answer
+
+
+def _train(options: Options, run_dir: Path, screen: Screen, until: Until) -> Any:
+    config, role = options.config, options.cluster.role
+    if kind_of(config.agent) == "bc":
+        from maniple.learn.imitate import imitate
+
+        return imitate(config, run_dir, screen.listen, until)
+    if role == "local":
+        from maniple.learn.loop import train
+
+        return train(config, run_dir, options.resume, screen.listen, until)
+    from maniple.learn.learner import learn_from_actors
+
+    with _one_actor(options) if role == "both" else nullcontext():
+        return learn_from_actors(
+            config, options.cluster, run_dir, options.resume, screen.listen, until
+        )
+
+
+@contextmanager
+def _one_actor(options: Options) -> Iterator[None]:
+    """Run an actor beside the learner; it ends with us."""
+    import os
+    import subprocess
+
+    from maniple.engine.life import die_with
+
+    config, cluster, me = options.config, options.cluster, os.getpid()
+    words = [sys.executable, "-m", "maniple", "train", kind_of(config.agent), "--role", "actor"]
+    words += ["--ip", cluster.ip, "--port", str(cluster.port), "--task", config.task]
+    words += ["--token-file", str(cluster.token_file), "--num-envs", str(config.num_envs)]
+    words += ["--push-steps", str(cluster.push_steps), "--patience-s", str(cluster.patience_s)]
+    make_token(cluster.token_file.expanduser())
+    actor = subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        preexec_fn=lambda: die_with(me),
+    )  # fmt: skip
+    try:
+        yield
+    finally:
+        try:
+            actor.wait(10)
+        except subprocess.TimeoutExpired:
+            actor.kill()
+            actor.wait()
+
+
+def act_for_learner(
+    config: TrainConfig, cluster: ClusterConfig, until: Until, is_quiet: bool
+) -> dict[str, Any]:
+    """Play for a learner elsewhere until it is done."""
+    from maniple.learn.actor import Actor
+
+    # An actor plays as long as it is wanted.
+    until.max_steps = sys.maxsize
+    with _gentle_stop(until):
+        actor = Actor(config, cluster)
+        if not is_quiet:
+            print(f"actor {actor.name}: {config.num_envs} environments for {cluster.ip}")
+        try:
+            steps = actor.run(until, lambda step, told: None)
+        finally:
+            actor.close()
+    return {"role": "actor", "actor": actor.name, "task": actor.config.task, "steps": steps}
 
 
 def _task_in(words: Sequence[str]) -> str | None:

@@ -1,0 +1,225 @@
+"""Meet over Ray: a head beside the learner, actors anywhere, a token between them."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import psutil
+
+from maniple.core.errors import BadConfig, ManipleError
+from maniple.core.need import need
+from maniple.learn.post import NAME, NAMESPACE, PROTOCOL, Post
+from maniple.version import __version__
+
+ROLES = ("local", "learner", "actor", "both")
+
+
+class ClusterError(ManipleError, RuntimeError):
+    """The other side is not there, or is not what it should be."""
+
+
+@dataclass(frozen=True)
+class ClusterConfig:
+    """Who this process is, and where the others are."""
+
+    role: str = "local"
+    """local (one process, no network), learner, actor, or both (a learner and one actor here)."""
+
+    ip: str = "127.0.0.1"
+    """Address of the learner's machine. Other machines reach it only if it is not the default."""
+
+    port: int = 46379
+    """Port of the head on that machine."""
+
+    token_file: Path = Path("~/.maniple/cluster_token")
+    """Secret that all sides share. The learner makes it where it is missing; copy it to the
+    actors' machines."""
+
+    queue_steps: int = 20_000
+    """Environment steps that wait for the learner at most; older ones are dropped and counted."""
+
+    push_steps: int = 30
+    """Vector steps that an actor sends at once."""
+
+    patience_s: float = 600.0
+    """Seconds without a learner after which the head ends itself; seconds after which an actor
+    gives up are a tenth of it."""
+
+    def __post_init__(self) -> None:
+        if self.role not in ROLES:
+            raise BadConfig(f"role is {self.role!r}; it may be one of: {', '.join(ROLES)}.")
+
+
+class Cluster:
+    """A connection to the post, and the head if it was started here."""
+
+    def __init__(self, config: ClusterConfig, run_dir: Path | None = None) -> None:
+        self.config = config
+        self._note = run_dir / "cluster.json" if run_dir else None
+        _use_token(config.token_file.expanduser(), may_create=run_dir is not None)
+        self._ray: Any = need("ray")
+        if self._note is not None and not _answers(config.ip, config.port):
+            self._start_head(self._note)
+        self._connect()
+        self.post: Any = self._find_post(may_create=self._note is not None)
+
+    def call(self, method: str, *args: Any, timeout_s: float = 30.0) -> Any:
+        """Call the post and wait for its answer, but not for ever."""
+        try:
+            return self._ray.get(getattr(self.post, method).remote(*args), timeout=timeout_s)
+        except (self._ray.exceptions.RayError, ConnectionError) as error:
+            raise ClusterError(
+                f"The post at {self.config.ip}:{self.config.port} did not answer {method!r} "
+                f"({type(error).__name__})."
+            ) from error
+
+    def open(self, described: dict[str, Any]) -> None:
+        """As a learner: say what is learned here."""
+        hello = {"protocol": PROTOCOL, "version": __version__, "config": described}
+        self.call("open", json.dumps(hello))
+
+    def meet(self) -> dict[str, Any]:
+        """As an actor: wait for the learner, check that we understand it, return its config."""
+        deadline = monotonic() + self.config.patience_s / 10
+        while not (hello := self.call("hello")):
+            if monotonic() > deadline:
+                raise ClusterError(f"No learner came to {self.config.ip}:{self.config.port}.")
+            sleep(0.2)
+        said = json.loads(hello)
+        ours = {"protocol": PROTOCOL, "version": __version__}
+        for name, value in ours.items():
+            if said.get(name) != value:
+                raise ClusterError(
+                    f"The learner has {name} {said.get(name)!r}, this actor {value!r}. Install "
+                    "the same maniple on both."
+                )
+        return said["config"]
+
+    def beat(self) -> None:
+        """Give the head a sign of life."""
+        if self._note is not None:
+            self._note.touch()
+
+    def close(self, end_head: bool) -> None:
+        """Leave; as a learner that is done, end the head and all that it started."""
+        self._ray.shutdown()
+        if end_head and self._note is not None and self._note.exists():
+            _end_head(self._note)
+
+    def _start_head(self, note: Path) -> None:
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.touch()
+        log = (note.parent / "head.log").open("ab")
+        command = [sys.executable, "-m", "maniple.learn.head", self.config.ip]
+        command += [str(self.config.port), str(note), str(self.config.patience_s)]
+        # A session of its own: neither Ctrl-C nor our death ends it while actors need it.
+        head = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
+        log.close()
+        began = psutil.Process(head.pid).create_time()
+        note.write_text(json.dumps({"pid": head.pid, "began": began}))
+        deadline = monotonic() + 120
+        while not _answers(self.config.ip, self.config.port):
+            if head.poll() is not None or monotonic() > deadline:
+                raise ClusterError(f"Ray's head did not start; see {note.parent / 'head.log'}.")
+            sleep(0.2)
+
+    def _connect(self) -> None:
+        address = f"{self.config.ip}:{self.config.port}"
+        deadline = monotonic() + 60
+        while True:
+            try:
+                self._ray.init(
+                    address=address, namespace=NAMESPACE, log_to_driver=False,
+                    logging_level="ERROR", _node_ip_address=_own_address(self.config.ip),
+                )  # fmt: skip
+                return
+            except Exception as error:  # Ray has no common class for what goes wrong here.
+                self._ray.shutdown()
+                if "token" in str(error).lower() or monotonic() > deadline:
+                    first = (str(error).strip() or type(error).__name__).splitlines()[0]
+                    raise ClusterError(
+                        f"No connection to the head at {address}: {first} Start the learner "
+                        "first, and give this side the same --cluster.token-file."
+                    ) from error
+                sleep(0.5)
+
+    def _find_post(self, may_create: bool) -> Any:
+        if may_create:
+            kind = self._ray.remote(Post).options(
+                name=NAME, namespace=NAMESPACE, lifetime="detached", get_if_exists=True, num_cpus=0
+            )
+            return kind.remote(self.config.queue_steps)
+        deadline = monotonic() + self.config.patience_s / 10
+        while True:
+            try:
+                return self._ray.get_actor(NAME, NAMESPACE)
+            except ValueError:
+                if monotonic() > deadline:
+                    raise ClusterError("The head is there, but no learner has opened yet.") from None
+                sleep(0.2)
+
+
+def _use_token(path: Path, may_create: bool) -> None:
+    """Switch Ray's token authentication on, which is off unless asked for."""
+    if not path.exists():
+        if not may_create:
+            raise BadConfig(
+                f"There is no token at {path}. Copy it from the learner's machine, or name it "
+                "with --cluster.token-file."
+            )
+        make_token(path)
+    os.environ["RAY_AUTH_MODE"] = "token"
+    os.environ["RAY_AUTH_TOKEN_PATH"] = str(path)
+    os.environ.pop("RAY_AUTH_TOKEN", None)
+    # Workers of Ray inherit this; it keeps their start quick and quiet.
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+
+
+def make_token(path: Path) -> None:
+    """Draw a secret that only this user can read, unless there is one already."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return
+    os.write(handle, secrets.token_hex(32).encode())
+    os.close(handle)
+
+
+def _answers(ip: str, port: int) -> bool:
+    try:
+        socket.create_connection((ip, port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def _own_address(ip: str) -> str | None:
+    """On the learner's own machine Ray must be told which of its addresses is meant."""
+    own = {a.address for addresses in psutil.net_if_addrs().values() for a in addresses}
+    return ip if ip in own else None
+
+
+def _end_head(note: Path) -> None:
+    try:
+        said = json.loads(note.read_text())
+        head = psutil.Process(said["pid"])
+        if abs(head.create_time() - said["began"]) > 0.01:
+            return
+        head.terminate()
+        head.wait(20)
+    except (psutil.NoSuchProcess, ValueError, KeyError):
+        pass
+    finally:
+        note.unlink(missing_ok=True)
