@@ -100,7 +100,7 @@ class BC:
         loss.backward()
         self._optimizer.step()
         self.updates += 1
-        return {"bc_loss": float(loss)}
+        return {"bc_loss": float(loss.detach())}
 
     def weights(self) -> Arrays:
         """Return what acting needs."""

@@ -1,0 +1,84 @@
+"""Run folders, metrics, clocks."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from maniple.core.errors import BadConfig
+from maniple.run.folder import RunFolder
+from maniple.run.log import Log, read_lines
+from maniple.run.tree import split, unsplit
+from maniple.run.when import Every, Ratio, Until
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Some settings."""
+
+    name: str = "x"
+    sizes: tuple[int, ...] = (1, 2)
+
+
+def test_a_folder_says_what_was_run(tmp_path):
+    """Settings and versions can be read back, and a second run is refused."""
+    folder = RunFolder(tmp_path / "run")
+    folder.create(Settings())
+    assert folder.config() == {"name": "x", "sizes": [1, 2]}
+    assert "mujoco" in (tmp_path / "run" / "versions.yaml").read_text()
+    with pytest.raises(BadConfig, match="--resume"):
+        RunFolder(tmp_path / "run").create(Settings())
+
+
+def test_settings_cannot_run_code(tmp_path):
+    """A config that asks for a Python object is refused."""
+    (tmp_path / "config.yaml").write_text("a: !!python/object/apply:os.system ['true']")
+    with pytest.raises(BadConfig, match="not readable"):
+        RunFolder(tmp_path).config()
+    (tmp_path / "config.yaml").write_text("- 1")
+    with pytest.raises(BadConfig, match="table of settings"):
+        RunFolder(tmp_path).config()
+
+
+def test_metrics_after_the_checkpoint_come_again(tmp_path):
+    """On resume, lines beyond the checkpoint go; a torn last line does no harm."""
+    log = Log(tmp_path)
+    for step in (10, 20, 30):
+        log.write(step, {"loss": step / 7, "bad": float("nan")})
+    log.close()
+    path = tmp_path / "metrics.jsonl"
+    path.write_text(path.read_text() + '{"step": 40, "lo')
+    log = Log(tmp_path, resume_step=20)
+    log.write(30, {"loss": 1.0})
+    log.close()
+    lines = read_lines(path)
+    assert [line["step"] for line in lines] == [10, 20, 30]
+    assert lines[0]["loss"] == 10 / 7 and lines[0]["bad"] is None
+    assert list((tmp_path / "tensorboard").glob("events*"))
+
+
+def test_every_and_ratio_and_until():
+    """Due once per period; fractions of updates are kept; stopping stops."""
+    every = Every(100)
+    assert [n for n in range(0, 500, 30) if every(n)] == [120, 210, 300, 420]
+    assert not Every(0)(10**9)
+    ratio = Ratio(0.125)
+    assert sum(ratio(3) for _ in range(80)) == 30
+    until = Until(10)
+    assert until(9) and not until(10)
+    until.stop()
+    assert not until(0)
+    assert not Until(10, max_minutes=-1)(0)
+
+
+def test_trees_come_back(tmp_path):
+    """Nested dicts, lists, arrays and numbers."""
+    tree = {"a": [np.arange(3), {"b": 2, "c": None}], "d": {"e": np.float64(0.1)}}
+    arrays: dict = {}
+    rest = json.loads(json.dumps(split(tree, "t", arrays)))
+    back = unsplit(rest, arrays)
+    assert np.array_equal(back["a"][0], np.arange(3))
+    assert back["a"][1] == {"b": 2, "c": None} and back["d"]["e"] == 0.1
