@@ -1,9 +1,18 @@
 """Fixtures that every test may use."""
 
+import sys
+
 import numpy as np
 import pytest
 
 import maniple
+
+
+@pytest.fixture(autouse=True)
+def one_torch_thread():
+    """Small networks on a shared machine are quickest, and the same everywhere, on one thread."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
 
 
 @pytest.fixture
