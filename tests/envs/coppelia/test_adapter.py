@@ -1,6 +1,7 @@
 """The adapter over RLBench's stand-in: what a vector environment promises."""
 
 import os
+import time
 from pathlib import Path
 
 import numpy as np
@@ -161,6 +162,9 @@ def test_nothing_is_left_behind(make, tmp_path):
     assert b"LD_LIBRARY_PATH=" + os.environ["COPPELIASIM_ROOT"].encode() in started_with
     envs.close()
     assert not list(folder.iterdir())
+    until = time.monotonic() + 5
+    while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < until:
+        time.sleep(0.01)
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
     assert (set(SOCKETS.iterdir()) if SOCKETS.is_dir() else set()) <= displays
 
