@@ -87,7 +87,8 @@ class World:
             self.is_broken = True
             raise RuntimeError(BROKEN)
         elif strike == "boundary":
-            raise self.exceptions.BoundaryError("Could not place the task")
+            kinds = self.exceptions.BoundaryError, self.exceptions.TaskEnvironmentError
+            raise kinds[self.fault.calls % 2]("Could not place the task")
 
     def reset(self):
         self.check("reset")

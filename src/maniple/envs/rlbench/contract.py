@@ -39,7 +39,11 @@ def contract(config: RLBenchConfig, low_dim: int | None = None) -> Contract:
         ),
         observation_space=dict_space(observation),
         action_space=box(action),
-        metadata={"render_modes": ["rgb_array"], "render_fps": FPS},
+        metadata={
+            "render_modes": ["rgb_array"],
+            "render_fps": FPS,
+            "arm_mode": config.arm_mode,
+        },
         render_mode="rgb_array" if config.cameras else None,
     )
 

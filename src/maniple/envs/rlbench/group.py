@@ -89,8 +89,9 @@ class RLBenchGroup:
         out.terminated[0] = self._is_over
         out.truncated[0] = not self._is_over and self._elapsed >= self.config.max_episode_steps
         extras = out.extras.arrays
-        # RLBench ends an episode by success or by failure; only success is paid.
-        extras["success"][0] = self._is_over and self._reward > 0.0
+        # RLBench ends an episode by success or by failure; sparse rewards are paid for success only.
+        is_paid = self._reward > 0.0 or self.config.reward == "dense"
+        extras["success"][0] = self._is_over and is_paid
         extras["invalid_action"][0] = self._is_invalid
         extras["invalid_actions"][0] = self._invalid_count
         if not final:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import random
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,8 @@ class Simulator:
 
     def reset(self, seed: int, variation: int | None) -> None:
         """Begin an episode: the same seed places things in the same way."""
-        np.random.seed(seed % 2**32)  # noqa: NPY002  (RLBench draws from the global stream)
+        np.random.seed(seed % 2**32)  # noqa: NPY002  (RLBench draws from the global streams)
+        random.seed(seed)
         task = self._task
         if variation is None:
             self.variation = int(task.sample_variation())
@@ -138,7 +140,12 @@ class Simulator:
             errors.IKError,
             errors.ConfigurationPathError,
         )
-        self._placement_errors = (exceptions.BoundaryError, exceptions.WaypointError)
+        # 1.2.0 wraps the first two into the third.
+        self._placement_errors = (
+            exceptions.BoundaryError,
+            exceptions.WaypointError,
+            exceptions.TaskEnvironmentError,
+        )
 
     def _launch(self) -> None:
         load, config = importlib.import_module, self.config
