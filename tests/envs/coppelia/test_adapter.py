@@ -1,10 +1,13 @@
 """The adapter over RLBench's stand-in: what a vector environment promises."""
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from conftest import install
 
@@ -167,6 +170,35 @@ def test_nothing_is_left_behind(make, tmp_path):
         time.sleep(0.01)
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
     assert (set(SOCKETS.iterdir()) if SOCKETS.is_dir() else set()) <= displays
+
+
+def test_a_killed_parent_takes_everything_along(coppelia, tmp_path):
+    code = (
+        "import maniple, time\n"
+        "envs = maniple.make_vec('OpenDrawer', 2, backend='rlbench', cameras=('front',))\n"
+        "envs.reset(seed=0)\n"
+        "print(*[hand.pid for hand in envs._engine._hands], flush=True)\n"
+        "time.sleep(100)\n"
+    )
+    env = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    words = [sys.executable, "-c", code]
+    with subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        workers = [psutil.Process(int(pid)) for pid in parent.stdout.readline().split()]
+        everyone = workers + [child for worker in workers for child in worker.children()]
+        assert len(everyone) == 4, "two workers, each with a display"
+        parent.kill()
+    until = time.monotonic() + 10
+    while any(map(_is_alive, everyone)) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not any(map(_is_alive, everyone))
+
+
+def _is_alive(process):
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def test_no_display_without_cameras(make):

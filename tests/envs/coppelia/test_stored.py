@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import subprocess
 import sys
 import types
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from maniple.core.errors import BadConfig
+from maniple.data.demos import load
 from maniple.data.video import save_png
 from maniple.envs.rlbench.config import RLBenchConfig
 from maniple.envs.rlbench.pickled import Thing, read_pickle
@@ -78,6 +80,23 @@ def test_a_demonstration(tmp_path, classes, protocol):
     assert (read["obs"]["front_rgb"][3] == 60).all()
     np.testing.assert_allclose(read["obs"]["front_depth"][0], depth, atol=1e-5)
     assert (read["obs"]["front_mask"] == 5 + 2 * 256 + 65536).all()
+
+
+def test_stored_demonstrations_become_a_dataset(tmp_path, classes):
+    episode = tmp_path / "rlbench/open_drawer/variation0/episodes/episode0"
+    episode.mkdir(parents=True)
+    (episode / "low_dim_obs.pkl").write_bytes(pickle.dumps(make_demo(classes, 4, 8, 12)))
+    for k in range(4):
+        save_png(episode / f"wrist_rgb/{k}.png", np.full((8, 12, 3), 20 * k, np.uint8))
+    words = "demos record --task OpenDrawer --cameras wrist --json"
+    stored, out = tmp_path / "rlbench", tmp_path / "out"
+    words = [*words.split(), "--stored", str(stored), "--out", str(out)]
+    done = subprocess.run(
+        [sys.executable, "-m", "maniple", *words], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    (found,) = load(out)
+    assert len(found) == 3 and found.success and found.obs["wrist_rgb"].shape == (4, 8, 12, 3)
 
 
 class Bomb:

@@ -45,6 +45,9 @@ class Options:
     backend: Literal["mujoco", "rlbench"] = "mujoco"
     """mujoco, or rlbench: RLBench's own planner demonstrates, on CoppeliaSim."""
 
+    stored: Path | None = None
+    """Folder of demonstrations that RLBench has stored: read these, instead of playing."""
+
     keyboard: bool = False
     """Drive the arm yourself, in a window."""
 
@@ -61,6 +64,10 @@ def run(options: Options) -> dict[str, Any]:
     from maniple.data.lerobot.write import DatasetWriter
     from maniple.registry import make_vec
 
+    if options.stored is not None:
+        from maniple.cli.demos.stored import run as run_stored
+
+        return run_stored(options)
     if options.backend == "rlbench":
         from maniple.cli.demos.live import run as run_live
 
@@ -113,7 +120,7 @@ def check(options: Options) -> None:
     from maniple.data.lerobot.paths import INFO_PATH
     from maniple.registry import find
 
-    if options.backend == "mujoco":
+    if options.backend == "mujoco" and options.stored is None:
         find(options.task)
     for name in ("episodes", "num_envs"):
         if getattr(options, name) < 1:

@@ -89,7 +89,7 @@ class RLBenchGroup:
         out.terminated[0] = self._is_over
         out.truncated[0] = not self._is_over and self._elapsed >= self.config.max_episode_steps
         extras = out.extras.arrays
-        # RLBench ends an episode by success or by failure; sparse rewards are paid for success only.
+        # RLBench ends an episode by success or by failure; a sparse reward is for success.
         is_paid = self._reward > 0.0 or self.config.reward == "dense"
         extras["success"][0] = self._is_over and is_paid
         extras["invalid_action"][0] = self._is_invalid

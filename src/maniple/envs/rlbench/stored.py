@@ -62,6 +62,16 @@ def load_demo(demo: StoredDemo, config: RLBenchConfig) -> dict[str, Any]:
     return {**arrays, "sentence": demo.sentences[0] if demo.sentences else ""}
 
 
+def picture_size(demo: StoredDemo, cameras: tuple[str, ...]) -> tuple[int, int]:
+    """Return height and width of a demonstration's pictures; any size where there are none."""
+    for camera in cameras:
+        path = demo.folder / f"{camera}_rgb" / "0.png"
+        if path.is_file():
+            height, width = _picture(path).shape[:2]
+            return height, width
+    return 128, 128
+
+
 def _rows(content: Any) -> Iterator[Thing]:
     """Find the observations: RLBench's Demo keeps them in a list."""
     listed = content if isinstance(content, list) else getattr(content, "_observations", None)
