@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from conftest import install
+from rlbench_fixtures import coppelia, install, make, version  # noqa: F401
 
 import maniple
 from maniple.core.errors import BadAction, WorkerDied
@@ -142,6 +142,36 @@ def test_success_ends_an_episode_and_time_cuts_it(make):
     obs, _ = short.reset(seed=0)
     ends = [short.step(towards(obs, (0, 0, 0)))[3][0] for _ in range(3)]
     assert ends == [False, False, True]
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+def test_autoreset(make, mode):
+    envs = make(num_envs=2, max_episode_steps=2, autoreset_mode=mode)
+    obs, _ = envs.reset(seed=0)
+    envs.step(towards(obs))
+    last, *_, truncated, info = envs.step(towards(obs, (0.02, 0.0, 0.0)))
+    assert truncated.all()
+    if mode == "SameStep":
+        finals = np.stack([final["gripper_pose"] for final in info["final_obs"]])
+        np.testing.assert_allclose(finals[:, 0], obs["gripper_pose"][:, 0] + 0.02, atol=1e-6)
+    elif mode == "Disabled":
+        last, _ = envs.reset(options={"reset_mask": truncated})
+    else:
+        last, *_ = envs.step(towards(obs))
+    assert np.array_equal(last["gripper_pose"], obs["gripper_pose"])
+
+
+def test_send_and_receive(make):
+    envs = make(num_envs=2)
+    obs, _ = envs.reset(seed=0)
+    envs.send(towards(obs)[[1]], [1])
+    rows, (seen, *_) = envs.recv(1)
+    assert rows.tolist() == [1] and seen["gripper_pose"].shape == (1, 7)
+
+
+def test_a_picture_size_alone_means_two_cameras(make):
+    obs, _ = make(num_envs=1, image_size=(8, 12)).reset(seed=0)
+    assert obs["front_rgb"].shape == obs["wrist_rgb"].shape == (1, 8, 12, 3)
 
 
 def test_live_demos(make):

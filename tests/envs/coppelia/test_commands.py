@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import STANDIN, make_root
+from rlbench_fixtures import STANDIN, make_root
 
 from maniple.data.demos import load
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import STANDIN, make_root
+from rlbench_fixtures import STANDIN, make_root, version  # noqa: F401
 
 from maniple.envs.coppelia import variables
 from maniple.envs.rlbench.config import ARM_MODES

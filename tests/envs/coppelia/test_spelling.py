@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import install, make_root
+from rlbench_fixtures import coppelia, install, make_root  # noqa: F401
 
 import maniple
 from maniple.core.errors import BadConfig, MissingExtra, UnknownName

@@ -167,6 +167,7 @@ def _pictures(options: Options) -> dict[str, Any]:
     if options.record is not None and size is None:
         size = (128, 128)
     if options.backend == "rlbench" and size is not None and not options.cameras:
+        # RLBench's tasks are not in our table: their cameras are always the same.
         return {"cameras": ("front", "wrist"), "image_size": size}
     return pictures(options.task, options.cameras, size)
 

@@ -110,8 +110,15 @@ class DatasetWriter:
         if not self._features.has_next:
             raise BadConfig(f"{self.root} was not written by maniple; choose another folder.")
         self._tasks = meta.read_tasks(self.root)
-        self._stats = pooled([unflat(row) for row in rows])
+        self._stats = self._pooled_stats()
         self._next_number = max(files, default=-1) + 1
+
+    def _pooled_stats(self) -> Stats:
+        """Take the statistics from where they were written, or make them again."""
+        stats = meta.read_stats(self.root)
+        if stats.get("action", {}).get("count") == [self.frames]:
+            return stats
+        return pooled([unflat(row) for row in meta.read_episode_rows(self.root, with_stats=True)])
 
     def _task(self, task: str) -> int:
         if task not in self._tasks:
@@ -123,7 +130,7 @@ class DatasetWriter:
         self.episodes += 1
         self.frames += steps
         self._stats = pooled([self._stats, stats]) if self._stats else stats
-        meta.write_json(self.root / paths.STATS_PATH, self._stats)
+        meta.write_stats(self.root, self._stats)
         meta.write_info(
             self.root,
             meta.make_info(

@@ -49,7 +49,8 @@ class RLBenchConfig:
     """Cameras to draw: front, wrist, left_shoulder, right_shoulder, overhead."""
 
     image_size: tuple[int, int] = (128, 128)
-    """Height and width of their pictures (RLBench's own setting is width and height)."""
+    """Height and width of their pictures (RLBench's own setting is width and height); given to
+    make_vec without cameras it means front and wrist."""
 
     image_kinds: tuple[str, ...] = ("rgb",)
     """What those pictures show: rgb, depth (m), mask (object handles), point_cloud (m, world)."""
@@ -129,6 +130,8 @@ class RLBenchConfig:
         if "control" in options:
             options["arm_mode"] = options.pop("control")
         options.pop("clip_actions", None)
+        if "image_size" in options:
+            options.setdefault("cameras", ("front", "wrist"))
         known = [f.name for f in fields(cls) if f.name != "task"]
         for name in options:
             if name not in known:

@@ -125,6 +125,8 @@ FORK_TASKS = (
 )
 """Tasks that only the fork of PerAct has."""
 
+LISTING = """'python -c "from maniple.envs.rlbench.names import TASKS; print(*TASKS)"'"""
+
 SHAPED = ("reach_target", "slide_block_to_target", "take_lid_off_saucepan")
 """Tasks that define a shaped reward; the others raise when asked for one."""
 
@@ -141,7 +143,7 @@ def find_task(name: str) -> str:
     found = snake(name)
     if found in (*TASKS, *FORK_TASKS) or _has_file(found):
         return found
-    raise unknown("RLBench task", name, (*TASKS, *FORK_TASKS), "'ls $(rlbench)/tasks'")
+    raise unknown("RLBench task", name, (*TASKS, *FORK_TASKS), LISTING)
 
 
 def _has_file(name: str) -> bool:

@@ -104,7 +104,8 @@ def _add_picture(folder: Path, row: Thing, camera: str, kind: str, number: int) 
 
 
 def _picture(path: Path) -> NDArray[np.uint8]:
-    with av.open(str(path)) as file:
+    # The format is given: a guessed one could be a playlist that opens other files.
+    with av.open(str(path), format="png_pipe") as file:
         return np.asarray(next(file.decode(video=0)).to_ndarray(format="rgb24"), np.uint8)
 
 
