@@ -6,7 +6,7 @@ import fcntl
 from pathlib import Path
 from typing import Any
 
-from maniple.core.errors import BadConfig
+from maniple.core.errors import BadConfig, ClosedError, ManipleError
 from maniple.data.episode import Episode
 from maniple.data.lerobot import meta, paths
 from maniple.data.lerobot.features import NEXT, STATE, Features
@@ -43,12 +43,30 @@ class DatasetWriter:
         self.root.mkdir(parents=True, exist_ok=True)
         self._lock = hold(self.root)
         if (self.root / paths.INFO_PATH).is_file():
-            self._go_on()
+            try:
+                self._go_on()
+            except BaseException:
+                self.close()
+                raise
 
     def add(self, episode: Episode) -> int:
-        """Write one episode; return its number."""
+        """Write one episode; return its number.
+
+        Raises:
+            BadConfig: It has other arrays than those before it.
+            ManipleError: The disk does not take it; what was written before is whole.
+        """
         if self._lock is None:
-            raise BadConfig("This writer is closed; make a new one.")
+            raise ClosedError("This writer is closed; make a new one.")
+        try:
+            return self._add(episode)
+        except OSError as error:
+            raise ManipleError(
+                f"Cannot write episode {self.episodes} to {self.root}: {error}. Make room, then "
+                f"type: maniple data repair {self.root}"
+            ) from error
+
+    def _add(self, episode: Episode) -> int:
         features = Features.of(episode)
         if self._features is None:
             self._features = features
