@@ -28,6 +28,7 @@ EXPERTS: dict[str, str] = {
 }
 
 ENGINES = ("auto", "native", "process", "serial")
+BACKENDS = ("mujoco", "rlbench")
 
 
 def find(task: str) -> type:
@@ -66,7 +67,12 @@ def make(id: str, **options: Any) -> Any:
     """Make a single environment, as `gymnasium.make` does without its wrappers."""
     from maniple.envs.env import ManipleEnv
 
-    return ManipleEnv(recipe(id, options))
+    made_of = recipe(id, options)
+    if _is_alone(made_of):
+        raise BadConfig(
+            "CoppeliaSim needs a process of its own: use make_vec(id, 1, backend='rlbench')."
+        )
+    return ManipleEnv(made_of)
 
 
 def make_vec(
@@ -94,7 +100,7 @@ def make_vec(
         autoreset_mode: Gymnasium's NextStep, SameStep or Disabled.
         copy_obs: Return copies; False gives read-only views that stay valid for one more step.
         options: Settings of the environment, see `EnvConfig`, and of the process engine, see
-            `ProcessConfig`.
+            `ProcessConfig`. backend='rlbench' runs a task on CoppeliaSim, see `RLBenchConfig`.
     """
     from gymnasium.vector import AutoresetMode
 
@@ -113,6 +119,8 @@ def make_vec(
     follow_launcher()
     process_options = _take_process_options(options)
     made_of = recipe(id, options)
+    if _is_alone(made_of):
+        workers, process_options = _alone(made_of, engine, num_envs, workers, process_options)
     name = _choose(engine, made_of, num_envs, workers) if engine == "auto" else engine
     cpus = Rank.here().num_cpus()
     if name == "process":
@@ -140,6 +148,13 @@ def recipe(id: str | Callable[..., Any], options: dict[str, Any]) -> Any:
     from maniple.envs.extended import ExtendedRecipe, is_extended
     from maniple.envs.group import TaskRecipe
 
+    backend = options.pop("backend", "mujoco")
+    if backend not in BACKENDS:
+        raise unknown("backend", str(backend), BACKENDS, f"one of {BACKENDS}")
+    if backend == "rlbench":
+        from maniple.envs.rlbench.recipe import RLBenchRecipe
+
+        return RLBenchRecipe.of(str(id), options)
     if not isinstance(id, str) or (id not in TASKS and _is_gymnasium_id(id)):
         return _foreign_recipe(id, options)
     task = find(id)
@@ -162,6 +177,25 @@ def _is_gymnasium_id(id: str) -> bool:
     return id in gymnasium.registry
 
 
+def _is_alone(made_of: Any) -> bool:
+    """Tell whether an environment needs a process of its own."""
+    return getattr(made_of, "needs_own_process", False)
+
+
+def _alone(
+    made_of: Any, engine: str, num_envs: int, workers: int | None, options: dict[str, Any]
+) -> tuple[int, dict[str, Any]]:
+    """Give every environment a worker, started as it asks for."""
+    if engine not in ("auto", "process") or workers not in (None, num_envs):
+        raise BadConfig(
+            f"CoppeliaSim runs once per process: use engine='process' with {num_envs} workers, "
+            "or leave both out."
+        )
+    wanted = made_of.process_options()
+    environment = {**wanted["environment"], **options.get("environment", {})}
+    return num_envs, {**wanted, **options, "environment": environment}
+
+
 def _take_process_options(options: dict[str, Any]) -> dict[str, Any]:
     from dataclasses import fields
 
@@ -174,6 +208,8 @@ def _take_process_options(options: dict[str, Any]) -> dict[str, Any]:
 def _choose(engine: str, made_of: Any, num_envs: int, workers: int | None) -> str:
     from maniple.envs.group import TaskRecipe
 
+    if _is_alone(made_of):
+        return "process"
     is_state_only = isinstance(made_of, TaskRecipe) and not made_of.config.cameras
     if workers is None and (is_state_only or num_envs == 1):
         return "native"
@@ -182,7 +218,7 @@ def _choose(engine: str, made_of: Any, num_envs: int, workers: int | None) -> st
 
 def _modules(made_of: Any) -> tuple[str, ...]:
     """Modules that every worker imports in order to build its environments."""
-    return ("mujoco", type(made_of).__module__)
+    return (() if _is_alone(made_of) else ("mujoco",)) + (type(made_of).__module__,)
 
 
 def register_all() -> None:

@@ -1,6 +1,8 @@
 """Demonstrations and datasets on the command line, as a user types them."""
 
+import ctypes.util
 import json
+import shutil
 import subprocess
 import sys
 
@@ -107,6 +109,50 @@ def test_keys():
     assert keys.action(1.1).tolist() == [1, 0, 1, -1]
     assert keys.action(1.05 + HOLD_S).tolist() == [0, 0, 1, -1]
     assert keys.action(9.0).tolist() == [0, 0, 0, -1]
+
+
+DRIVE = """
+import ctypes, sys
+from maniple.cli.demos.keyboard import Keyboard
+from maniple.sim.xvfb import Xvfb
+import os, maniple
+
+x11, xtest = ctypes.CDLL("libX11.so.6"), ctypes.CDLL("libXtst.so.6")
+with Xvfb() as display:
+    os.environ["DISPLAY"] = display.display
+    x11.XOpenDisplay.restype = ctypes.c_void_p
+    server = ctypes.c_void_p(x11.XOpenDisplay(display.display.encode()))
+    x11.XKeysymToKeycode.argtypes = [ctypes.c_void_p, ctypes.c_ulong]
+    envs = maniple.make_vec("so101/Reach-v0", 1, engine="native", control="ee")
+    keyboard = Keyboard(envs)
+    xtest.XTestFakeMotionEvent(server, -1, 600, 400, 0)
+    obs, _ = envs.reset(seed=0)
+    start = obs["tip_pos"][0].copy()
+    code = x11.XKeysymToKeycode(server, 0xFF55)  # Page Up
+    for _ in range(12):
+        xtest.XTestFakeKeyEvent(server, code, 1, 0)
+        xtest.XTestFakeKeyEvent(server, code, 0, 0)
+        x11.XFlush(server)
+        obs, *_ = envs.step(keyboard.act(obs))
+    print("moved", *(obs["tip_pos"][0] - start))
+    sys.stdout.flush()
+    os._exit(0)
+"""
+
+
+def test_a_key_moves_the_arm():
+    """A key event in a virtual display, through MuJoCo's viewer, to the fingertip."""
+    libraries = [ctypes.util.find_library(name) for name in ("X11", "Xtst")]
+    if None in libraries or shutil.which("Xvfb") is None:
+        pytest.skip("needs Xvfb and libXtst")
+    done = subprocess.run(
+        [sys.executable, "-c", DRIVE], capture_output=True, text=True, timeout=120
+    )
+    if "moved" not in done.stdout and "GLFW" in done.stderr:
+        pytest.skip("the viewer has no OpenGL here")
+    assert done.returncode == 0, done.stderr
+    moved = list(map(float, done.stdout.split()[-3:]))
+    assert moved[2] > 0.02 and abs(moved[0]) < 0.02 and abs(moved[1]) < 0.02
 
 
 def test_without_pyarrow_the_extra_is_named(tmp_path):

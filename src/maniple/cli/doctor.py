@@ -174,15 +174,46 @@ def _codecs() -> Iterator[Finding]:
 
 
 def _coppeliasim() -> Iterator[Finding]:
-    root = os.environ.get("COPPELIASIM_ROOT")
-    if not root:
-        yield Finding("coppeliasim", OK, "COPPELIASIM_ROOT is not set: tasks run on MuJoCo")
+    from maniple.core.errors import ManipleError
+    from maniple.envs.coppelia import INSTALL, check_version, find_root
+
+    try:
+        root = find_root()
+    except ManipleError as error:
+        if not os.environ.get("COPPELIASIM_ROOT"):
+            yield Finding("coppeliasim", OK, "COPPELIASIM_ROOT is not set: tasks run on MuJoCo")
+        else:
+            yield Finding("coppeliasim", WARN, str(error), "unset COPPELIASIM_ROOT")
         return
-    if not Path(root).is_dir():
-        yield Finding("coppeliasim", WARN, f"COPPELIASIM_ROOT is {root}, which is no folder",
-                      "unset COPPELIASIM_ROOT")  # fmt: skip
+    try:
+        version = check_version(root)
+    except ManipleError as error:
+        yield Finding("coppeliasim", WARN, str(error), INSTALL)
         return
-    yield Finding("coppeliasim", OK, root)
+    told = ".".join(map(str, version)) if version else "of a version that its folder does not tell"
+    yield Finding("coppeliasim", OK if version else WARN, f"{root}, {told}")
+    yield from _rlbench(root)
+
+
+def _rlbench(root: Path) -> Iterator[Finding]:
+    """Launch the real thing, in a process that may crash or hang as it likes."""
+    from importlib.util import find_spec
+
+    from maniple.envs.rlbench.probe import probe
+    from maniple.envs.rlbench.recipe import INSTALL
+
+    missing = [name for name in ("rlbench", "pyrep") if find_spec(name) is None]
+    if missing:
+        yield Finding("rlbench", WARN, f"{' and '.join(missing)} is not installed", INSTALL)
+        return
+    fixes = {False: INSTALL, True: "bash scripts/setup_headless.sh"}
+    for with_camera, what in ((False, "without cameras"), (True, "with a camera")):
+        result = probe(root, with_camera)
+        if result["error"]:
+            text = f"{what}: {result['error']} (last worked: {result['stage']})"
+            yield Finding("rlbench", WARN, text, fixes[with_camera])
+            return
+    yield Finding("rlbench", OK, "launched, reset and stepped, without cameras and with one")
 
 
 def _cuda() -> Iterator[Finding]:

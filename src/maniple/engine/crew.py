@@ -65,6 +65,10 @@ class ProcessConfig:
     environment: dict[str, str] = field(default_factory=dict)
     """Variables set in the workers."""
 
+    is_fresh: bool = False
+    """Start every worker as a new program: for simulators that are no good after a fork, or that
+    need variables which are only read when a program starts (LD_LIBRARY_PATH)."""
+
     def __post_init__(self) -> None:
         if self.on_restart not in ON_RESTART:
             raise BadConfig(f"on_restart is {self.on_restart!r}; it may be one of: {ON_RESTART}.")
@@ -127,6 +131,7 @@ class Crew:
             cpus=(cpus[hand.index % len(cpus)],) if self.config.pin_cpus else (),
             path=tuple(sys.path),
             environment=self.config.environment,
+            is_fresh=self.config.is_fresh,
         )
         ours: list[socket.socket] = []
         theirs: list[socket.socket] = []

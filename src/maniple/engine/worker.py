@@ -19,6 +19,7 @@ from gymnasium.vector import AutoresetMode
 from maniple.core.group import Group
 from maniple.engine import slab as layout
 from maniple.engine.cohort import Cohort
+from maniple.engine.fresh import become_fresh
 from maniple.engine.gate import await_change, fence, ring
 from maniple.engine.slab import Slab, SlabShape
 from maniple.engine.talk import hear, say
@@ -49,11 +50,15 @@ class Job:
     path: tuple[str, ...] = ()
     """Where the parent finds its modules."""
     environment: dict[str, str] = field(default_factory=dict)
+    is_fresh: bool = False
+    """Go on as a new program instead of as a fork."""
 
 
-def work(data: bytes, fds: list[int]) -> None:
+def work(data: bytes, fds: list[int], is_fork: bool = True) -> None:
     """Run a worker until it is told to close, or until its parent is gone."""
     job: Job = pickle.loads(data)  # noqa: S301  (from our own parent)
+    if job.is_fresh and is_fork:
+        become_fresh(data, fds, job.path, job.environment)
     channel_fd, wake_fd, post_mortem, *slab_fd = fds
     faulthandler.enable(file=post_mortem)
     faulthandler.register(STACK_SIGNAL, file=post_mortem, all_threads=True)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from made import assert_same, episode
 
-from maniple.core.errors import BadConfig
+from maniple.core.errors import BadConfig, ClosedError, ManipleError
 from maniple.data.demos import load
 from maniple.data.lerobot.check import check
 from maniple.data.lerobot.repair import repair
@@ -29,7 +29,7 @@ def write(root, seeds, pictures=True):
             writer.add(episode(seed, steps=4, pictures=pictures))
 
 
-def crash_at(monkeypatch, moment):
+def crash_at(monkeypatch, moment, error=Crash):
     """Stop at the n-th time that something reaches the disk: a file, or its new name."""
     count = [0]
     sync = os.fsync
@@ -37,7 +37,7 @@ def crash_at(monkeypatch, moment):
     def fsync(descriptor):
         count[0] += 1
         if count[0] == moment:
-            raise Crash
+            raise error
         sync(descriptor)
 
     monkeypatch.setattr(os, "fsync", fsync)
@@ -165,6 +165,21 @@ def test_a_whole_dataset_is_left_alone(tmp_path):
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert repair(tmp_path) == {**check(tmp_path), "set_aside": []}
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_a_full_disk_is_told_and_the_next_episode_goes_on(tmp_path, monkeypatch):
+    with DatasetWriter(tmp_path, fps=25) as writer:
+        writer.add(episode(0, steps=4))
+        for moment in range(1, 8):
+            with monkeypatch.context() as patch:
+                crash_at(patch, moment, OSError(28, "No space left on device"))
+                with pytest.raises(ManipleError, match=r"No space left.*maniple data repair"):
+                    writer.add(episode(1, steps=4))
+        writer.add(episode(2, steps=4))
+    assert [e.seed for e in load(tmp_path)] == [0, 2]
+    assert repair(tmp_path)["episodes"] == 2 and check(tmp_path)["ok"]
+    with pytest.raises(ClosedError):
+        writer.add(episode(3))
 
 
 def test_no_dataset_is_told(tmp_path):

@@ -9,8 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maniple.cli.bench.noise import PoseNoise, takes_poses
+
 # Drawing actions inside the timed loop would measure numpy's generator: reuse a few batches.
 BATCHES = 16
+UNBOUNDED = 1e6
+"""Larger bounds than this are none: random numbers are then drawn from a small range instead."""
+SMALL = 0.1
 
 
 def random_actions(envs: Any, chunk: int = 1, seed: int = 0) -> list[NDArray]:
@@ -19,7 +24,9 @@ def random_actions(envs: Any, chunk: int = 1, seed: int = 0) -> list[NDArray]:
     space = envs.single_action_space
     lead = (envs.num_envs, chunk) if chunk > 1 else (envs.num_envs,)
     shape = (*lead, *space.shape)
-    return [rng.uniform(space.low, space.high, shape).astype(space.dtype) for _ in range(BATCHES)]
+    low = np.where(space.low < -UNBOUNDED, -SMALL, space.low)
+    high = np.where(space.high > UNBOUNDED, SMALL, space.high)
+    return [rng.uniform(low, high, shape).astype(space.dtype) for _ in range(BATCHES)]
 
 
 def env_steps_per_s(
@@ -42,16 +49,23 @@ def env_steps_per_s(
         seconds: Stop after this time, however few steps were made.
         watch: Called with what every step returned, for a recorder.
     """
-    actions = random_actions(envs, chunk)
+    if takes_poses(envs):
+        noise = PoseNoise(envs, chunk)
+        draw, see = noise.actions, noise.see
+    else:
+        actions = random_actions(envs, chunk)
+        draw, see = (lambda k: actions[k % BATCHES]), None
     act = envs.step if chunk == 1 else envs.step_chunk
     for k in range(warm_up):
-        act(actions[k % BATCHES])
+        act(draw(k))
     calls = max(1, steps // chunk)
     done = 0
     start = perf_counter()
     for k in range(calls):
-        result = act(actions[k % BATCHES])
+        result = act(draw(k))
         info = result[4]
+        if see is not None:
+            see(result[0])
         if watch is not None:
             watch(result)
         # A row that waits for its reset takes no step of a chunk: count what was done.

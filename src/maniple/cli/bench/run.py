@@ -43,6 +43,15 @@ class Options:
     image_size: tuple[int, int] | None = None
     """Height and width of pictures; given alone it means the task's first two cameras."""
 
+    backend: Literal["mujoco", "rlbench"] = "mujoco"
+    """mujoco, or rlbench: the real one, on CoppeliaSim, a process each."""
+
+    arm_mode: str | None = None
+    """What actions are: ik, planning, joint_position, ...; None: the task's choice."""
+
+    robot_setup: str = "panda"
+    """The robot in RLBench's scene (--backend rlbench)."""
+
     record: Path | None = None
     """Folder for a film of every episode, environment and camera (default: the first two)."""
 
@@ -76,6 +85,7 @@ def run(options: Options) -> dict[str, Any]:
         copy_obs=bool(options.copy_obs),
         clip_actions=True,
         **_pictures(options),
+        **_arm(options),
     )
     try:
         envs.reset(seed=options.seed)
@@ -89,6 +99,7 @@ def run(options: Options) -> dict[str, Any]:
         envs.close()
     answer = {
         "task": options.task,
+        "backend": options.backend,
         "engine": stats["engine"],
         "num_envs": options.num_envs,
         "workers": stats["workers"],
@@ -100,6 +111,8 @@ def run(options: Options) -> dict[str, Any]:
         "exec_ms": stats["exec_ms"],
         "transport_ms": stats["transport_ms"],
     }
+    if stats.get("restarts"):
+        answer["restarts"] = stats["restarts"]
     if limit is not None:
         answer["limit_env_steps_per_s"] = round(limit, 1)
         answer["fraction_of_limit"] = round(rate / limit, 3)
@@ -153,7 +166,27 @@ def _pictures(options: Options) -> dict[str, Any]:
     size = options.image_size
     if options.record is not None and size is None:
         size = (128, 128)
+    if options.backend == "rlbench" and size is not None and not options.cameras:
+        # RLBench's tasks are not in our table: their cameras are always the same.
+        return {"cameras": ("front", "wrist"), "image_size": size}
     return pictures(options.task, options.cameras, size)
+
+
+def _arm(options: Options) -> dict[str, Any]:
+    """Return the settings of backend and arm; nothing where the task's own are meant."""
+    from maniple.core.errors import BadConfig
+
+    if options.backend == "mujoco":
+        if options.robot_setup != "panda":
+            raise BadConfig(
+                f"--robot-setup {options.robot_setup} needs --backend rlbench; on MuJoCo a task "
+                "has the robot that 'maniple list' shows."
+            )
+        return {"control": options.arm_mode} if options.arm_mode else {}
+    if options.limit:
+        raise BadConfig("--limit measures MuJoCo's physics; leave it out with --backend rlbench.")
+    chosen = {"backend": "rlbench", "robot_setup": options.robot_setup}
+    return chosen | ({"arm_mode": options.arm_mode} if options.arm_mode else {})
 
 
 def pictures(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,12 @@ class Options:
     append: bool = False
     """Go on with a dataset that is there already."""
 
+    backend: Literal["mujoco", "rlbench"] = "mujoco"
+    """mujoco, or rlbench: RLBench's own planner demonstrates, on CoppeliaSim."""
+
+    stored: Path | None = None
+    """Folder of demonstrations that RLBench has stored: read these, instead of playing."""
+
     keyboard: bool = False
     """Drive the arm yourself, in a window."""
 
@@ -58,7 +64,15 @@ def run(options: Options) -> dict[str, Any]:
     from maniple.data.lerobot.write import DatasetWriter
     from maniple.registry import make_vec
 
-    _check(options)
+    if options.stored is not None:
+        from maniple.cli.demos.stored import run as run_stored
+
+        return run_stored(options)
+    if options.backend == "rlbench":
+        from maniple.cli.demos.live import run as run_live
+
+        return run_live(options)
+    check(options)
     rows = 1 if options.keyboard else min(options.num_envs, options.episodes)
     settings = pictures(options.task, options.cameras, options.image_size)
     if options.keyboard:
@@ -87,21 +101,27 @@ def run(options: Options) -> dict[str, Any]:
             }
     finally:
         envs.close()
+    tell(answer, options)
+    return answer
+
+
+def tell(answer: dict[str, Any], options: Options) -> None:
+    """Print where the episodes are, unless JSON was asked for."""
     if not options.json:
         print(
             f"{answer['recorded']} episodes of {options.task} are in {options.out} "
             f"({answer['played']} played, {answer['solved']} solved, {answer['seconds']:.1f} s).\n"
             f"Look at them with: maniple demos info {options.out}"
         )
-    return answer
 
 
-def _check(options: Options) -> None:
+def check(options: Options) -> None:
     from maniple.core.errors import BadConfig
     from maniple.data.lerobot.paths import INFO_PATH
     from maniple.registry import find
 
-    find(options.task)
+    if options.backend == "mujoco" and options.stored is None:
+        find(options.task)
     for name in ("episodes", "num_envs"):
         if getattr(options, name) < 1:
             flag = name.replace("_", "-")

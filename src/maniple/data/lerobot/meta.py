@@ -49,10 +49,11 @@ def write_episode_row(root: Path, number: int, row: dict[str, Any]) -> None:
     write_table(paths.episodes_file(root, number), table)
 
 
-def read_episode_rows(root: Path) -> list[dict[str, Any]]:
-    """Read the facts about all episodes, in order."""
-    found = paths.numbered(root / "meta/episodes", "parquet")
-    rows = [row for path in found.values() for row in read_table(path).to_pylist()]
+def read_episode_rows(root: Path, with_stats: bool = False) -> list[dict[str, Any]]:
+    """Read the facts about all episodes, in order; their statistics are most of it."""
+    rows = []
+    for path in paths.numbered(root / "meta/episodes", "parquet").values():
+        rows += read_table(path, without="" if with_stats else "stats/").to_pylist()
     return sorted(rows, key=lambda row: row["episode_index"])
 
 
@@ -85,6 +86,19 @@ def read_tasks(root: Path) -> list[str]:
     names = [name for name in table.column_names if name != "task_index"]
     rows = zip(table["task_index"].to_pylist(), table[names[0]].to_pylist(), strict=True)
     return [task for _, task in sorted(rows)]
+
+
+def write_stats(root: Path, stats: Stats) -> None:
+    """Write the statistics of all episodes together."""
+    write_json(root / paths.STATS_PATH, stats)
+
+
+def read_stats(root: Path) -> Stats:
+    """Read the statistics of all episodes together; nothing where they cannot be read."""
+    try:
+        return json.loads((root / paths.STATS_PATH).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
 
 
 def make_info(

@@ -37,6 +37,8 @@ class Dataset:
         self.tasks = meta.read_tasks(self.root)
         self._with_pictures = with_pictures
         self._last: tuple[Path, Any] | None = None
+        self._begins: dict[str, dict[tuple[int, int], list[float]]] = {}
+        """When episodes begin, by film: looked up once for each camera."""
         told = self.info["total_episodes"]
         if len(self.rows) != told:
             raise BadConfig(
@@ -106,14 +108,22 @@ class Dataset:
         """Count the frames until another episode begins in the same film."""
         if not self.features.has_next:
             return row["length"]
-        names = [f"videos/{key}/{name}" for name in ("chunk_index", "file_index")]
-        began = f"videos/{key}/from_timestamp"
-        later = [
-            other[began] - row[began]
-            for other in self.rows
-            if other[began] > row[began] and all(other[n] == row[n] for n in names)
-        ]
-        return round(min(later) * self.info["fps"]) if later else row["length"] + 1
+        if key not in self._begins:
+            found: dict[tuple[int, int], list[float]] = {}
+            for other in self.rows:
+                found.setdefault(_film_of(other, key), []).append(_begin(other, key))
+            self._begins[key] = found
+        start = _begin(row, key)
+        later = [time for time in self._begins[key][_film_of(row, key)] if time > start]
+        return round((min(later) - start) * self.info["fps"]) if later else row["length"] + 1
+
+
+def _film_of(row: dict[str, Any], key: str) -> tuple[int, int]:
+    return row[f"videos/{key}/chunk_index"], row[f"videos/{key}/file_index"]
+
+
+def _begin(row: dict[str, Any], key: str) -> float:
+    return row[f"videos/{key}/from_timestamp"]
 
 
 class _Ending:

@@ -81,7 +81,7 @@ def _tell(root: Path, whole: list[FileSet]) -> None:
         )  # fmt: skip
         meta.write_episode_row(root, files.number, row)
         start += files.rows
-    meta.write_json(root / paths.STATS_PATH, pooled(every))
+    meta.write_stats(root, pooled(every))
     info = meta.make_info(
         about["fps"], about["robot_type"], about["features"], len(whole), start, len(tasks)
     )

@@ -6,7 +6,7 @@ import fcntl
 from pathlib import Path
 from typing import Any
 
-from maniple.core.errors import BadConfig
+from maniple.core.errors import BadConfig, ClosedError, ManipleError
 from maniple.data.episode import Episode
 from maniple.data.lerobot import meta, paths
 from maniple.data.lerobot.features import NEXT, STATE, Features
@@ -43,12 +43,30 @@ class DatasetWriter:
         self.root.mkdir(parents=True, exist_ok=True)
         self._lock = hold(self.root)
         if (self.root / paths.INFO_PATH).is_file():
-            self._go_on()
+            try:
+                self._go_on()
+            except BaseException:
+                self.close()
+                raise
 
     def add(self, episode: Episode) -> int:
-        """Write one episode; return its number."""
+        """Write one episode; return its number.
+
+        Raises:
+            BadConfig: It has other arrays than those before it.
+            ManipleError: The disk does not take it; what was written before is whole.
+        """
         if self._lock is None:
-            raise BadConfig("This writer is closed; make a new one.")
+            raise ClosedError("This writer is closed; make a new one.")
+        try:
+            return self._add(episode)
+        except OSError as error:
+            raise ManipleError(
+                f"Cannot write episode {self.episodes} to {self.root}: {error}. Make room, then "
+                f"type: maniple data repair {self.root}"
+            ) from error
+
+    def _add(self, episode: Episode) -> int:
         features = Features.of(episode)
         if self._features is None:
             self._features = features
@@ -110,8 +128,15 @@ class DatasetWriter:
         if not self._features.has_next:
             raise BadConfig(f"{self.root} was not written by maniple; choose another folder.")
         self._tasks = meta.read_tasks(self.root)
-        self._stats = pooled([unflat(row) for row in rows])
+        self._stats = self._pooled_stats()
         self._next_number = max(files, default=-1) + 1
+
+    def _pooled_stats(self) -> Stats:
+        """Take the statistics from where they were written, or make them again."""
+        stats = meta.read_stats(self.root)
+        if stats.get("action", {}).get("count") == [self.frames]:
+            return stats
+        return pooled([unflat(row) for row in meta.read_episode_rows(self.root, with_stats=True)])
 
     def _task(self, task: str) -> int:
         if task not in self._tasks:
@@ -123,7 +148,7 @@ class DatasetWriter:
         self.episodes += 1
         self.frames += steps
         self._stats = pooled([self._stats, stats]) if self._stats else stats
-        meta.write_json(self.root / paths.STATS_PATH, self._stats)
+        meta.write_stats(self.root, self._stats)
         meta.write_info(
             self.root,
             meta.make_info(

@@ -1,0 +1,1 @@
+"""The real RLBench on CoppeliaSim behind our environments' contract, where it is installed."""

@@ -1,0 +1,149 @@
+"""Settings of an RLBench environment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from maniple.core.errors import BadConfig, closest
+from maniple.envs.rlbench.names import SHAPED, find_task
+
+CAMERAS = ("front", "wrist", "left_shoulder", "right_shoulder", "overhead")
+IMAGE_KINDS = ("rgb", "depth", "mask", "point_cloud")
+JOINTS = {"panda": 7, "jaco": 6, "mico": 6, "sawyer": 7, "ur5": 6}
+"""Robots that RLBench can put in the Panda's place, and how many joints their arms have."""
+POSE_MODES = ("ik", "planning", "delta_ee")
+ARM_MODES = (*POSE_MODES, "joint_position", "delta_joint", "joint_velocity", "joint_torque")
+RENDERERS = ("opengl", "opengl3")
+LOW_DIM = "task_low_dim_state"
+STATES = (
+    "joint_velocities",
+    "joint_positions",
+    "joint_forces",
+    "gripper_open",
+    "gripper_pose",
+    "gripper_joint_positions",
+    "gripper_touch_forces",
+    "gripper_matrix",
+    LOW_DIM,
+    "variation_index",
+)
+USUAL = ("joint_velocities", "joint_positions", "joint_forces", "gripper_open", "gripper_pose")
+
+
+@dataclass(frozen=True)
+class RLBenchConfig:
+    """How a task of the real RLBench is run."""
+
+    task: str
+    """The task, in any spelling: OpenDrawer, open_drawer, open-drawer."""
+
+    arm_mode: str = "ik"
+    """What actions are: ik or planning (absolute pose x y z qx qy qz qw), delta_ee (a pose to add),
+    joint_position, delta_joint, joint_velocity, joint_torque; then the gripper, 1 open, 0 shut."""
+
+    robot_setup: str = "panda"
+    """panda, sawyer, ur5; jaco and mico do not load in RLBench 1.2.0."""
+
+    cameras: tuple[str, ...] = ()
+    """Cameras to draw: front, wrist, left_shoulder, right_shoulder, overhead."""
+
+    image_size: tuple[int, int] = (128, 128)
+    """Height and width of their pictures (RLBench's own setting is width and height); given to
+    make_vec without cameras it means front and wrist."""
+
+    image_kinds: tuple[str, ...] = ("rgb",)
+    """What those pictures show: rgb, depth (m), mask (object handles), point_cloud (m, world)."""
+
+    renderer: str = "opengl"
+    """opengl, or opengl3: RLBench's default, with shadows, 10 to 26 times slower without a GPU."""
+
+    observations: tuple[str, ...] = USUAL
+    """Numbers to observe. How many task_low_dim_state has is known only after the launch."""
+
+    reward: str = "sparse"
+    """sparse (1 on success), or dense where the task defines it."""
+
+    variation: int | None = None
+    """Which variation every episode has; None: drawn anew for each."""
+
+    max_episode_steps: int = 200
+    """Steps after which an episode is truncated."""
+
+    invalid_penalty: float = 0.0
+    """Taken off the reward of a step whose action could not be carried out."""
+
+    collision_checking: bool = False
+    """Have the planner avoid collisions."""
+
+    static_positions: bool = False
+    """Do not move the scene about between episodes."""
+
+    attach_grasped_objects: bool = True
+    """Hold what is grasped by attaching it to the gripper."""
+
+    arm_max_velocity: float = 1.0
+    """Of planned paths; not in the fork of PerAct."""
+
+    arm_max_acceleration: float = 4.0
+    """Of planned paths; not in the fork of PerAct."""
+
+    dataset_root: str = ""
+    """Folder of stored demonstrations."""
+
+    def __post_init__(self) -> None:
+        put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
+        put("task", find_task(self.task))
+        for name in ("cameras", "image_kinds", "observations", "image_size"):
+            value = getattr(self, name)
+            put(name, (value,) if isinstance(value, str) else tuple(value))
+        _all_of("cameras", self.cameras, CAMERAS)
+        _all_of("image_kinds", self.image_kinds, IMAGE_KINDS)
+        _all_of("observations", self.observations, STATES)
+        _all_of("arm_mode", (self.arm_mode,), ARM_MODES)
+        _all_of("robot_setup", (self.robot_setup,), tuple(JOINTS))
+        _all_of("renderer", (self.renderer,), RENDERERS)
+        _all_of("reward", (self.reward,), ("sparse", "dense"))
+        if self.reward == "dense" and self.task not in SHAPED:
+            raise BadConfig(
+                f"RLBench defines no dense reward for {self.task}, only for {', '.join(SHAPED)}. "
+                "Use reward='sparse'."
+            )
+        sizes = (*self.image_size, self.max_episode_steps)
+        if len(self.image_size) != 2 or any(type(n) is not int or n < 1 for n in sizes):
+            raise BadConfig(
+                f"image_size is {self.image_size} and max_episode_steps {self.max_episode_steps}; "
+                "they must be (height, width) and a number, all whole and 1 or larger."
+            )
+        if self.variation is not None and self.variation < 0:
+            raise BadConfig(f"variation is {self.variation}; give 0 or more, or None.")
+
+    @property
+    def joints(self) -> int:
+        """Joints of the arm."""
+        return JOINTS[self.robot_setup]
+
+    @classmethod
+    def of(cls, task: str, options: dict[str, Any]) -> RLBenchConfig:
+        """Make a config from keyword arguments, naming the ones that do not exist."""
+        options = dict(options)
+        if "control" in options:
+            options["arm_mode"] = options.pop("control")
+        options.pop("clip_actions", None)
+        if "image_size" in options:
+            options.setdefault("cameras", ("front", "wrist"))
+        known = [f.name for f in fields(cls) if f.name != "task"]
+        for name in options:
+            if name not in known:
+                raise BadConfig(
+                    f"The backend rlbench has no option {name!r}.{closest(name, known)} "
+                    f"Options are: {', '.join(known)}."
+                )
+        return cls(task, **options)
+
+
+def _all_of(name: str, values: tuple[str, ...], allowed: tuple[str, ...]) -> None:
+    for value in values:
+        if value not in allowed:
+            hint = closest(str(value), allowed)
+            raise BadConfig(f"{name} is {value!r}.{hint} It may be one of: {', '.join(allowed)}.")

@@ -1,0 +1,3 @@
+from standin import check_library
+
+check_library()

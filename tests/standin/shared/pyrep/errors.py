@@ -1,0 +1,6 @@
+class ConfigurationPathError(Exception):
+    pass
+
+
+class IKError(Exception):
+    pass
