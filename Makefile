@@ -17,13 +17,13 @@ $(STAMP): pyproject.toml constraints.txt scripts/setup_system.sh
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) \
 	  || { echo "The venv module is missing. Type: apt-get install python3-venv"; exit 1; }
 	@echo "Installing the pinned packages into $(VENV) ..."
-	@$(INSTALL) -e '.[plot]'
+	@$(INSTALL) -e '.[plot,train]'
 	@touch $(STAMP)
 
 # What only the tests need comes after what everybody needs: a demo should not wait for it.
 $(TOOLS): $(STAMP)
 	@echo "Installing the test tools ..."
-	@$(INSTALL) -e '.[dev,plot]'
+	@$(INSTALL) -e '.[dev,plot,train]'
 	@touch $(TOOLS)
 
 demo: setup
@@ -39,6 +39,7 @@ test: lint
 	$(BIN)/python -m pytest -m "not slow"
 
 test-all: lint
+	@$(INSTALL) -e '.[cluster]'
 	$(BIN)/python -m pytest
 
 bench: setup

@@ -40,7 +40,9 @@ def data() -> Batch:
 def ours(critics: int) -> Callable[[], object]:
     """Our update, with a number of critics."""
     layout = Layout({"obs": ArraySpec((OBS,))})
-    agent = SAC(layout, ArraySpec((ACTIONS,), np.dtype(np.float32), -1, 1), SACConfig(critics=critics))
+    agent = SAC(
+        layout, ArraySpec((ACTIONS,), np.dtype(np.float32), -1, 1), SACConfig(critics=critics)
+    )
     batch = data()
     return lambda: agent.update(batch)
 
@@ -56,9 +58,10 @@ def stable_baselines() -> Callable[[], object]:
     env.action_space = gymnasium.spaces.Box(-1, 1, (ACTIONS,), np.float32)
     peer = Peer("MlpPolicy", env, policy_kwargs={"net_arch": [256, 256]}, device="cpu")
     peer.set_logger(Logger(None, []))
-    batch = data()
+    batch, replay = data(), peer.replay_buffer
+    assert replay is not None
     for k in range(BATCH):
-        peer.replay_buffer.add(
+        replay.add(
             batch.obs["obs"][k], batch.next_obs["obs"][k], batch.action[k], batch.reward[k],
             np.zeros(1), [{}],
         )  # fmt: skip
@@ -97,9 +100,7 @@ def eager() -> Callable[[], object]:
             a, density = draw(next_obs)
             q = torch.min(*[t(torch.cat([next_obs, a], 1)) for t in targets])
             goal = reward[:, None] + discount[:, None] * (q - log_alpha.exp() * density)
-        loss = sum(
-            nn.functional.mse_loss(c(torch.cat([obs, action], 1)), goal) for c in critics
-        )
+        loss = sum(nn.functional.mse_loss(c(torch.cat([obs, action], 1)), goal) for c in critics)
         critic_optimizer.zero_grad()
         loss.backward()  # pyright: ignore[reportAttributeAccessIssue]
         critic_optimizer.step()

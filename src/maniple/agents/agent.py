@@ -59,9 +59,7 @@ def as_tensors(obs: Mapping[str, NDArray], names: tuple[str, ...], device: Any) 
 
 def flat(name: str, module_or_state: Mapping[str, Tensor]) -> Arrays:
     """Return a module's tensors as arrays whose names begin with `name`."""
-    return {
-        f"{name}.{key}": value.detach().cpu().numpy() for key, value in module_or_state.items()
-    }
+    return {f"{name}.{key}": value.detach().cpu().numpy() for key, value in module_or_state.items()}
 
 
 def load_exactly(wanted: dict[str, Tensor], given: Mapping[str, NDArray]) -> None:

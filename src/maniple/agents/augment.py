@@ -30,9 +30,7 @@ def random_shift_on_device(pictures: Tensor, most: int, generator: torch.Generat
     if most == 0:
         return pictures
     rows, height, width = pictures.shape[:3]
-    shift = torch.randint(
-        -most, most + 1, (rows, 2), generator=generator, device=pictures.device
-    )
+    shift = torch.randint(-most, most + 1, (rows, 2), generator=generator, device=pictures.device)
     y = (torch.arange(height, device=pictures.device) + shift[:, :1]).clamp_(0, height - 1)
     x = (torch.arange(width, device=pictures.device) + shift[:, 1:]).clamp_(0, width - 1)
     row = torch.arange(rows, device=pictures.device)

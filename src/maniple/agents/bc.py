@@ -89,7 +89,9 @@ class BC:
 
     def update(self, batch: Batch) -> dict[str, float]:
         """Learn from one batch."""
-        moved = {n: random_shift(batch.obs[n], self.config.shift, self._rng) for n in self.eye.pictures}
+        moved = {
+            n: random_shift(batch.obs[n], self.config.shift, self._rng) for n in self.eye.pictures
+        }
         features = self.eye(self._seen(batch.obs | moved))
         wanted = torch.as_tensor(self.range.from_env(batch.action), device=self.device)
         if self.config.gaussian:

@@ -21,7 +21,7 @@ class EyeConfig:
     """How pictures become features."""
 
     encoder: str = "small"
-    """small (four convolutions and a spatial softmax) or resnet (ten layers, learned pooling)."""
+    """small (three convolutions and a spatial softmax) or resnet (ten layers, learned pooling)."""
 
     width: int = 32
     """Channels of the small encoder; the resnet begins with twice as many."""
@@ -99,30 +99,29 @@ class Eye(nn.Module):
 
 
 class SmallEncoder(nn.Module):
-    """Four convolutions, then where each channel looks: a spatial softmax."""
+    """Three convolutions, then where each channel looks: a spatial softmax.
+
+    The sharp softmax and the wide range of the inputs let it find a ball of four pixels within a
+    few hundred updates; with plain ones it took several times as long.
+    """
 
     def __init__(self, shape: tuple[int, ...], config: EyeConfig) -> None:
         super().__init__()
-        height, width, channels = shape
         n = config.width
         self.convs = nn.Sequential(
-            nn.Conv2d(channels, n // 2, 5, stride=2, padding=2),
+            nn.Conv2d(shape[-1], n // 2, 5, stride=2, padding=2),
             nn.ReLU(inplace=True),
             nn.Conv2d(n // 2, n, 3, stride=2, padding=1),
             nn.ReLU(inplace=True),
             nn.Conv2d(n, n, 3, padding=1),
-            nn.ReLU(inplace=True),
-            nn.Conv2d(n, n, 3, padding=1),
         )
-        self.out = nn.Sequential(
-            nn.Linear(2 * n, config.features), nn.LayerNorm(config.features), nn.Tanh()
-        )
-        self.sharpness = nn.Parameter(torch.ones(1))
+        self.out = nn.Linear(2 * n, config.features)
+        self.sharpness = nn.Parameter(torch.tensor(5.0))
 
     def forward(self, picture: Tensor) -> Tensor:
         """Map (rows, height, width, channels) of uint8 to features."""
-        maps = self.convs(as_input(picture))
-        return self.out(self._where(maps))
+        maps = self.convs(as_input(picture) * 4.0)
+        return self.out(self._where(maps) * 3.0)
 
     def _where(self, maps: Tensor) -> Tensor:
         rows, channels, height, width = maps.shape

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -27,7 +28,7 @@ class Ensemble(nn.Module):
         self.biases = nn.ParameterList()
         self.scales = nn.ParameterList()
         self.shifts = nn.ParameterList()
-        for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True):
+        for n_in, n_out in pairwise(sizes):
             bound = 1 / math.sqrt(n_in)
             self.weights.append(torch.empty(members, n_in, n_out).uniform_(-bound, bound))
             self.biases.append(torch.empty(members, 1, n_out).uniform_(-bound, bound))

@@ -165,8 +165,9 @@ class SAC:
         if act:
             told |= self._improve_policy(obs, features.detach())
         with torch.no_grad():
-            online, slow = list(self.critic.parameters()), list(self.target.parameters())
-            torch._foreach_lerp_(slow, online, self.config.tau)
+            pairs = zip(self.target.parameters(), self.critic.parameters(), strict=True)
+            for slow, online in pairs:
+                slow.lerp_(online, self.config.tau)
         return told
 
     def _goal(self, reward: Tensor, discount: Tensor, next_obs: dict) -> Tensor:
@@ -189,12 +190,16 @@ class SAC:
         action, density = self.policy.sample(looked, self._noise(len(features)))
         worth = self.critic(torch.cat([features, action], -1)).mean(0)
         temperature = self.log_temperature.detach().exp()
-        loss = (temperature * density - worth).mean()
+        loss = (temperature * density - worth).mean() + self._hint(looked, features)
         self._apply("actor", loss, self._actor_parameters)
         entropy = -density.detach().mean()
         heat_loss = self.log_temperature.exp() * (entropy - self._target_entropy)
         self._apply("temperature", heat_loss, [self.log_temperature])
         return {"actor_loss": loss.detach(), "entropy": entropy, "temperature": temperature}
+
+    def _hint(self, looked: Tensor, features: Tensor) -> Tensor | float:
+        """What else helps the policy's eye to learn; nothing here."""
+        return 0.0
 
     def _apply(self, name: str, loss: Tensor, parameters: list) -> None:
         gradients = list(torch.autograd.grad(loss, parameters))
@@ -203,7 +208,7 @@ class SAC:
         if self.config.grad_clip is not None:
             norm = torch.nn.utils.get_total_norm(gradients)
             scale = (self.config.grad_clip / (norm + 1e-6)).clamp(max=1.0)
-            torch._foreach_mul_(gradients, scale)
+            gradients = [gradient * scale for gradient in gradients]
         for parameter, gradient in zip(parameters, gradients, strict=True):
             parameter.grad = gradient
         self._optimizers[name].step()
@@ -241,11 +246,16 @@ class SAC:
         self.updates = int(arrays["updates"])
 
     def _tensors(self) -> dict[str, Tensor]:
-        modules = {"policy": self.policy, "critic": self.critic, "target": self.target}
+        modules: dict[str, nn.Module] = {
+            "policy": self.policy,
+            "critic": self.critic,
+            "target": self.target,
+        }
         modules["eye"] = self.actor_eye
         if self.critic_eye is not self.actor_eye:
             modules["critic_eye"] = self.critic_eye
-        out = {f"{m}.{k}": v for m, module in modules.items() for k, v in module.state_dict().items()}
+        modules |= self._more_modules()
+        out = {f"{m}.{k}": v for m, net in modules.items() for k, v in net.state_dict().items()}
         out["log_temperature"] = self.log_temperature.detach()
         for name, optimizer in self._optimizers.items():
             for k, state in optimizer.state_dict()["state"].items():
@@ -253,6 +263,10 @@ class SAC:
         out["generator"] = self._generator.get_state()
         out["updates"] = torch.tensor(self.updates)
         return out
+
+    def _more_modules(self) -> dict[str, nn.Module]:
+        """Networks that only a kind of this agent has."""
+        return {}
 
     def _fill_optimizers(self) -> None:
         """Give optimisers that have not run yet the tensors that a run one has."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +32,17 @@ def run(options: Options) -> dict[str, Any]:
     wins = _show_experts(say, options)
     say("")
     files = [_draw_tasks(options), _film_experts(options)]
-    for file in files:
+    learned, film = _train_to_reach(say, options)
+    say("")
+    for file in [*files, film]:
         say(f"look at  {file}")
-    say("\nNext: [bold]maniple list[/], [bold]maniple bench --help[/], examples/")
-    return {"speed": speed, "experts": wins, "files": [str(f) for f in files]}
+    say("\nNext: [bold]maniple list[/], [bold]maniple train sac --help[/], examples/")
+    return {
+        "speed": speed,
+        "experts": wins,
+        "learned": learned,
+        "files": [str(f) for f in [*files, film]],
+    }
 
 
 def _show_speed(say: Any, options: Options) -> dict[str, float]:
@@ -124,6 +131,51 @@ def _film_experts(options: Options) -> Path:
         for _ in range(110):
             obs, _, term, trunc, _ = envs.step(script.act(obs))
             script.reset(term | trunc)
+            film.add(tile(list(obs["front_rgb"]), 3))
+    envs.close()
+    return path
+
+
+def _train_to_reach(say: Any, options: Options) -> tuple[float, Path]:
+    """Train a policy from nothing, judge it on fresh episodes, and film it."""
+    import shutil
+
+    from maniple.cli.train.screen import Screen
+    from maniple.learn.evaluate import FIRST_SEED, evaluate
+    from maniple.learn.judge import Judge
+    from maniple.learn.loop import train
+    from maniple.learn.presets import preset
+    from maniple.run.checkpoint import find
+
+    say("Now a policy learns to reach, from nothing:")
+    config = replace(
+        preset("sac", "so101/Reach-v0"), stop_at_success=0.95, max_minutes=2.5, eval_n_trajs=100
+    )
+    run_dir = options.out / "reach-run"
+    shutil.rmtree(run_dir, ignore_errors=True)
+    with Screen(config, run_dir, is_quiet=options.json) as screen:
+        train(config, run_dir, listen=screen.listen)
+    judge = Judge(find(run_dir))
+    envs = judge.envs(100)
+    result = evaluate(envs, judge.act, 100, 2 * FIRST_SEED)
+    envs.close()
+    low, high = result.success_ci95
+    say(
+        f"  it reaches in [bold]{result.success_rate:.0%}[/] of 100 fresh episodes "
+        f"(95 %: {low:.0%} to {high:.0%})"
+    )
+    return result.success_rate, _film_policy(judge, options.out / "reaching.mp4")
+
+
+def _film_policy(judge: Any, path: Path) -> Path:
+    """Nine arms that reach, one target after the other."""
+    from maniple.data.video import Film, tile
+
+    envs = judge.envs(9, cameras=("front",), image_size=(160, 200))
+    obs, _ = envs.reset(seed=7)
+    with Film(path, fps=20) as film:
+        for _ in range(120):
+            obs, *_ = envs.step(judge.act(obs))
             film.add(tile(list(obs["front_rgb"]), 3))
     envs.close()
     return path

@@ -258,16 +258,14 @@ class Ring:
 
     def rng_state(self) -> dict[str, Any]:
         """Return the state of the draws, as plain numbers."""
-        return self._rng.bit_generator.state
+        return dict(self._rng.bit_generator.state)
 
     def set_rng_state(self, state: dict[str, Any]) -> None:
         """Go on with the draws from there."""
         self._rng.bit_generator.state = state
 
 
-def _room(
-    folder: str | Path | None, name: str, shape: tuple[int, ...], dtype: np.dtype
-) -> NDArray:
+def _room(folder: str | Path | None, name: str, shape: tuple[int, ...], dtype: np.dtype) -> NDArray:
     if folder is None or name in MARKS:
         # Untouched pages of zeros cost no memory until they are written.
         return np.zeros(shape, dtype)

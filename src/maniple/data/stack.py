@@ -26,9 +26,7 @@ class FrameStack:
         self._waiting = None
         return self._stacked(obs)
 
-    def push(
-        self, obs: Mapping[str, NDArray], ended: NDArray[np.bool_]
-    ) -> dict[str, NDArray]:
+    def push(self, obs: Mapping[str, NDArray], ended: NDArray[np.bool_]) -> dict[str, NDArray]:
         """Add the newest; a row that had ended before starts over with it."""
         if self.count > 1:
             for name, frames in self._last.items():

@@ -166,7 +166,9 @@ class Cluster:
                 return self._ray.get_actor(NAME, NAMESPACE)
             except ValueError:
                 if monotonic() > deadline:
-                    raise ClusterError("The head is there, but no learner has opened yet.") from None
+                    raise ClusterError(
+                        "The head is there, but no learner has opened yet."
+                    ) from None
                 sleep(0.2)
 
 

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -57,10 +58,8 @@ def end_children() -> None:
 
 
 def _tell(process: psutil.Process, number: int) -> None:
-    try:
+    with suppress(psutil.NoSuchProcess):
         process.send_signal(number)
-    except psutil.NoSuchProcess:
-        pass
 
 
 def _is_stale(beat: Path, patience_s: float) -> bool:

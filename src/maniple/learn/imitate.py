@@ -11,9 +11,9 @@ from maniple.core.errors import BadConfig
 from maniple.core.rank import Rank
 from maniple.data.mix import ring_of
 from maniple.learn.config import TrainConfig
+from maniple.learn.course import Listen, Result
 from maniple.learn.demos import demonstrations
 from maniple.learn.evaluate import FIRST_SEED, Evaluation, evaluate
-from maniple.learn.course import Listen, Result
 from maniple.learn.make import make_agent, make_envs, stack_of
 from maniple.learn.pupil import CALIBRATED_ON
 from maniple.learn.save import Keeper

@@ -44,8 +44,6 @@ class Judge:
         envs = self.envs(1, **options)
         try:
             with Film(path, fps) as film:
-                evaluate(
-                    envs, self.act, 1, seed, self.stack, lambda *_: film.add(envs.render()[0])
-                )
+                evaluate(envs, self.act, 1, seed, self.stack, lambda *_: film.add(envs.render()[0]))
         finally:
             envs.close()

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-
 from maniple.core.errors import BadConfig
 from maniple.data.mix import Mix, ring_of
 from maniple.data.ring import Ring
@@ -32,7 +31,12 @@ class Learner:
     """A pupil whose replay is filled over the network."""
 
     def __init__(
-        self, config: TrainConfig, cluster: ClusterConfig, run_dir: Path, resume: bool, listen: Listen
+        self,
+        config: TrainConfig,
+        cluster: ClusterConfig,
+        run_dir: Path,
+        resume: bool,
+        listen: Listen,
     ) -> None:
         self.config = config
         self.course = Course(config, run_dir, resume, listen)
@@ -81,7 +85,7 @@ class Learner:
         if self.pupil.owed > MOST_UPDATES:
             return 0
         new = 0
-        for actor, number, steps, blob, about in self.cluster.call("pull", 8):
+        for *_, steps, blob, about in self.cluster.call("pull", 8):
             self._remember(blob)
             new += steps
             self._news = {k: v for k, v in json.loads(about).items() if k != "version"}
@@ -97,7 +101,9 @@ class Learner:
             raise BadConfig(f"An actor sent steps without {sorted(missing)[0]!r}.")
         for row in range(arrays["reward"].shape[1]):
             obs = {name: arrays[f"obs.{name}"][:, row] for name in self.ring.layout}
-            rest = [arrays[n][:, row] for n in ("action", "reward", "terminated", "ended", "usable")]
+            rest = [
+                arrays[n][:, row] for n in ("action", "reward", "terminated", "ended", "usable")
+            ]
             self.ring.extend(obs, *rest)
 
     def _publish(self) -> None:
@@ -121,7 +127,6 @@ class Learner:
         """Leave; the head stays for another learner unless this one is done."""
         self.course.close()
         self.cluster.close(end_head=is_done)
-
 
 
 def learn_from_actors(

@@ -23,9 +23,7 @@ class Meter:
         self._ended: deque[tuple[float, int, bool]] = deque(maxlen=KEPT)
         self.episodes = 0
 
-    def add(
-        self, reward: NDArray, ended: NDArray[np.bool_], info: Mapping[str, Any]
-    ) -> None:
+    def add(self, reward: NDArray, ended: NDArray[np.bool_], info: Mapping[str, Any]) -> None:
         """Note one vector step."""
         playing = ~self._waiting
         self._sum += np.where(playing, reward, 0.0)

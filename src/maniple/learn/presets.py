@@ -33,7 +33,7 @@ def preset(algorithm: str, task: str | None = None) -> TrainConfig:
         )
     pixels = EnvConfig(cameras=("front",), image_size=(64, 64))
     if algorithm == "drq":
-        agent = DrQConfig(**more, asymmetric=True)
+        agent = DrQConfig(**more, asymmetric=True, actor_every=1)
         return TrainConfig(
             task=task,
             num_envs=8,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from time import time
 from typing import Any
@@ -60,11 +61,9 @@ class Log:
 
     def __init__(self, folder: Path, resume_step: int | None = None) -> None:
         self._sinks: list[Any] = [JsonLines(folder / "metrics.jsonl", resume_step)]
-        try:
+        # The extra 'train' brings it; a run does not fail for want of curves.
+        with suppress(ImportError):
             self._sinks.append(TensorBoard(folder / "tensorboard"))
-        except ImportError:
-            # The extra 'train' brings it; a run does not fail for want of curves.
-            pass
 
     def write(self, step: int, metrics: Mapping[str, float]) -> None:
         """Tell every sink."""

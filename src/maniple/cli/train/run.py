@@ -172,5 +172,3 @@ def _gentle_stop(until: Until) -> Iterator[None]:
     finally:
         for number, handler in old.items():
             signal.signal(number, handler)
-
-
