@@ -14,10 +14,14 @@ TASKS: dict[str, str] = {
     "so101/PushCube-v0": "maniple.envs.so101.push_cube:PushCube",
     "so101/LiftCube-v0": "maniple.envs.so101.lift_cube:LiftCube",
     "so101/StackCubes-v0": "maniple.envs.so101.stack_cubes:StackCubes",
+    "panda/ReachTarget-v0": "maniple.envs.panda.reach_target:ReachTarget",
+    "panda/PushButton-v0": "maniple.envs.panda.push_button:PushButton",
+    "panda/OpenDrawer-v0": "maniple.envs.panda.open_drawer:OpenDrawer",
 }
 
 ROBOTS: dict[str, str] = {
     "so101": "maniple.sim.robots.so101:SO101",
+    "panda": "maniple.sim.robots.panda:PANDA",
 }
 
 EXPERTS: dict[str, str] = {
@@ -25,6 +29,9 @@ EXPERTS: dict[str, str] = {
     "so101/PushCube-v0": "maniple.envs.so101.experts:push_cube",
     "so101/LiftCube-v0": "maniple.envs.so101.experts:lift_cube",
     "so101/StackCubes-v0": "maniple.envs.so101.experts:stack_cubes",
+    "panda/ReachTarget-v0": "maniple.envs.panda.reach_target:expert",
+    "panda/PushButton-v0": "maniple.envs.panda.push_button:expert",
+    "panda/OpenDrawer-v0": "maniple.envs.panda.open_drawer:expert",
 }
 
 ENGINES = ("auto", "native", "process", "serial")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import mujoco
 import numpy as np
 from mujoco.batch import Batch
 from numpy.typing import NDArray
 
 from maniple.sim.robots.robot import Robot
-from maniple.sim.rotation import turn_between
+from maniple.sim.rotation import mats_quat, quat_mat, turn_between, turn_towards
 from maniple.sim.scene import compile_model
 
 
@@ -86,3 +88,78 @@ class Kinematics:
             # A joint that ran into its limit cannot help in the next iteration.
             free = free * (wanted == q)
         return q
+
+    def approach(
+        self, q: NDArray, goal_pos: NDArray, goal_mat: NDArray, how: Approach
+    ) -> tuple[NDArray, NDArray[np.bool_]]:
+        """Move joint positions towards a tip pose, no further than one step may go.
+
+        Returns the new joint positions, and which rows have got where the step ends. Rows that
+        are there are left alone, so that a row's bits do not depend on the others.
+        """
+        tip, turn = self.forward(q)
+        pos, mat = _carrot(tip, turn, goal_pos, goal_mat, how)
+        error = _error(tip, turn, pos, mat)
+        home = how.pull * (np.asarray(how.posture) - q)
+        free = np.ones_like(q)
+        is_there = np.zeros(len(q), np.bool_)
+        for k in range(how.iterations):
+            jac = self.jacobian(tip)
+            wanted = q + _damped_step(jac * free[:, None, :], error, home * (k == 0), how.damping)
+            clipped = np.clip(wanted, self.low, self.high)
+            # A joint that ran into its limit cannot help in the next iteration.
+            free = free * (wanted == clipped)
+            q = np.where(is_there[:, None], q, clipped)
+            tip, turn = self.forward(q)
+            error = _error(tip, turn, pos, mat)
+            is_there = _is_small(error, how.exact_m, how.exact_rad)
+            if k + 1 >= how.at_least and is_there.all():
+                break
+        return q, _is_small(error, how.close_m, how.close_rad)
+
+
+@dataclass(frozen=True)
+class Approach:
+    """How far one step may go, and how exact it must be."""
+
+    posture: tuple[float, ...]
+    """Joint positions to which an arm with joints to spare drifts (rad)."""
+    most_m: float = 0.05
+    most_rad: float = 0.35
+    iterations: int = 4
+    at_least: int = 1
+    damping: float = 0.01
+    pull: float = 0.03
+    """Part of the way to the posture that is made in each step, as far as the tip allows it."""
+    exact_m: float = 2e-4
+    exact_rad: float = 1e-3
+    close_m: float = 2e-3
+    close_rad: float = 0.01
+    """Beyond this the step counts as impossible."""
+
+
+def _carrot(
+    tip: NDArray, turn: NDArray, pos: NDArray, mat: NDArray, how: Approach
+) -> tuple[NDArray, NDArray]:
+    """The pose at the end of one step of a straight line to the goal."""
+    way = pos - tip
+    far = np.sqrt(way[:, 0] ** 2 + way[:, 1] ** 2 + way[:, 2] ** 2)[:, None]
+    near_pos = tip + way * np.minimum(1.0, how.most_m / np.maximum(far, 1e-9))
+    start = mats_quat(turn)
+    return near_pos, quat_mat(turn_towards(start, mats_quat(mat), how.most_rad))
+
+
+def _error(tip: NDArray, turn: NDArray, pos: NDArray, mat: NDArray) -> NDArray:
+    return np.concatenate([pos - tip, turn_between(turn, mat)], axis=1)
+
+
+def _is_small(error: NDArray, m: float, rad: float) -> NDArray[np.bool_]:
+    return (np.abs(error[:, :3]).max(1) < m) & (np.abs(error[:, 3:]).max(1) < rad)
+
+
+def _damped_step(jac: NDArray, error: NDArray, drift: NDArray, damping: float) -> NDArray:
+    """The smallest change of the joints beside `drift` that removes the error."""
+    turned = np.ascontiguousarray(np.swapaxes(jac, 1, 2))
+    square = jac @ turned + damping**2 * np.eye(6)
+    rest = error[:, :, None] - jac @ drift[:, :, None]
+    return drift + (turned @ np.linalg.solve(square, rest))[:, :, 0]
