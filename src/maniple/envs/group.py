@@ -80,6 +80,7 @@ class TaskGroup:
         self.control = _control(task, config, self.model, num_envs, threads)
         self._invalid: NDArray[np.bool_] | None = getattr(self.control, "invalid", None)
         self._invalid_count = np.zeros(num_envs, np.int64)
+        self._ramps = len(task.ramp) > 1
         self._notices = type(task).notice is not Task.notice
         self._observe = _chosen(task, config.observations)
         self._paint = Paint(self.model)
@@ -136,6 +137,7 @@ class TaskGroup:
     def step(self, actions: NDArray, active: NDArray[np.bool_] | None = None) -> None:
         """Step the active rows (None: all)."""
         ctrl = self.state.ctrl
+        before = ctrl.copy() if self._ramps else ctrl
         if active is None:
             ctrl[:] = self.control.command(actions, ctrl)
         else:
@@ -143,7 +145,10 @@ class TaskGroup:
             self._began += ~active
         self._clock += 1
         self._actions = actions
-        self.sim.step(active)
+        if self._ramps:
+            self._step_smoothly(before, active)
+        else:
+            self.sim.step(active)
         if self._notices:
             self.task.notice(self.state, active)
         if self._invalid is not None:
@@ -166,6 +171,14 @@ class TaskGroup:
                 self._fail(self._nonfinite_rows())
                 self._write()
                 break
+
+    def _step_smoothly(self, before: NDArray, active: NDArray[np.bool_] | None) -> None:
+        """Step in parts, the servo targets going from `before` to what was commanded."""
+        ctrl, ramp = self.state.ctrl, self.task.ramp
+        after = ctrl.copy()
+        for part in ramp:
+            ctrl[:] = after if part == 1.0 else before + part * (after - before)
+            self.sim.step(active, self.sim.substeps // len(ramp))
 
     def _count_invalid(
         self, invalid: NDArray[np.bool_], active: NDArray[np.bool_] | None

@@ -41,6 +41,9 @@ class Task:
     timestep_s: float = 0.004
     substeps: int = 10
     """Physics steps per control step."""
+    ramp: tuple[float, ...] = (1.0,)
+    """How much of a step's change of the servo targets is made after each part of the step: a
+    stiff arm would jerk otherwise."""
     episode_steps: int | None = 100
     """Control steps until truncation; None: never."""
     observation_dtype: type = np.float32

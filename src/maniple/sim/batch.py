@@ -38,9 +38,11 @@ class Sim:
         """Return a live array over an MjData field, as in `bind("site_xpos")`."""
         return self.batch.bind(field)
 
-    def step(self, active: NDArray[np.bool_] | None = None) -> None:
-        """Advance the active rows (None: all) by one control step."""
-        self.batch.step(active, self.substeps, CURRENT)
+    def step(
+        self, active: NDArray[np.bool_] | None = None, substeps: int | None = None
+    ) -> None:
+        """Advance the active rows (None: all) by one control step, or some of its substeps."""
+        self.batch.step(active, self.substeps if substeps is None else substeps, CURRENT)
 
     def clear(self, rows: NDArray[np.intp]) -> None:
         """Put rows back to the model's defaults; write their state, then `settle` them."""

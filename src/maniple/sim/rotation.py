@@ -135,13 +135,18 @@ def mats_quat(mat: NDArray) -> NDArray:
     return quat / _length(quat)
 
 
-def turn_towards(from_wxyz: NDArray, to_wxyz: NDArray, most_rad: float) -> NDArray:
-    """Turn quaternions towards others, by no more than `most_rad`: (..., 4)."""
+def turn_angle(from_wxyz: NDArray, to_wxyz: NDArray) -> NDArray:
+    """Angle between orientations, rad: (..., 4) each to (..., 1)."""
+    way = quat_mul(to_wxyz, quat_conj(from_wxyz))
+    return 2 * np.arctan2(_length(way[..., 1:]), np.abs(way[..., :1]))
+
+
+def turn_part(from_wxyz: NDArray, to_wxyz: NDArray, part: NDArray) -> NDArray:
+    """Turn quaternions a part (..., 1) of the way to others, the short way: (..., 4)."""
     way = quat_mul(to_wxyz, quat_conj(from_wxyz))
     way = np.where(way[..., :1] < 0, -way, way)
     sine = _length(way[..., 1:])
-    angle = 2 * np.arctan2(sine, way[..., :1])
-    half = np.minimum(angle, most_rad) / 2
+    half = np.arctan2(sine, way[..., :1]) * part
     axis = way[..., 1:] / np.maximum(sine, 1e-12)
     step = np.concatenate([np.cos(half), axis * np.sin(half)], -1)
     return quat_mul(step, from_wxyz)

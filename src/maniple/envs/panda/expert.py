@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.envs.panda.stage import PandaTask
-from maniple.sim.rotation import quat_mul, quat_rotate, quat_yaw, turn_towards, yaw_quat
+from maniple.sim.rotation import quat_mul, quat_rotate, quat_yaw, turn_angle, turn_part, yaw_quat
 
 Obs = dict[str, NDArray]
 Goal = tuple[NDArray, NDArray]
@@ -91,8 +91,10 @@ class PandaExpert:
         grip, hold, tolerance, step_m, patience, step_rad = each.T
         way = self._goal_pos - self._pos
         far = np.sqrt((way**2).sum(1))
-        self._pos = self._pos + way * np.minimum(1.0, step_m / np.maximum(far, 1e-9))[:, None]
-        self._turn = turn_towards(self._turn, self._goal_turn, step_rad[:, None])
+        angle = turn_angle(self._turn, self._goal_turn)[:, 0]
+        part = np.minimum(step_m / np.maximum(far, step_m), step_rad / np.maximum(angle, step_rad))
+        self._pos = self._pos + way * part[:, None]
+        self._turn = turn_part(self._turn, self._goal_turn, part[:, None])
         gap = np.sqrt(((self._goal_pos - seen.tip) ** 2).sum(1))
         cosine = np.abs((self._goal_turn * seen.turn).sum(1))
         is_there = (gap < tolerance) & (cosine > np.cos(0.04))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
 from maniple.envs.panda.drawers import HANDLE_Y_M, HANDLE_Z_M, JOINTS, NAMES, add_drawers
-from maniple.envs.panda.expert import OPEN, SHUT, Goal, Seen, Waypoint, close, script
+from maniple.envs.panda.expert import OPEN, SHUT, Goal, Seen, Waypoint, close, raised, script
 from maniple.envs.panda.spot import on
 from maniple.envs.panda.stage import PandaTask
 from maniple.sim.rotation import quat_mul
@@ -18,7 +18,7 @@ from maniple.sim.state import State
 
 OPENED_M = 0.15
 # The gripper comes along -y, its fingers above and below the handle.
-SIDEWAYS = np.array([np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0])
+SIDEWAYS = np.array([0.0, 0.0, np.sqrt(0.5), -np.sqrt(0.5)])
 
 
 class OpenDrawer(PandaTask):
@@ -82,6 +82,7 @@ def handle(out_m: float):
 
 expert = script(
     OpenDrawer,
+    Waypoint(raised(handle(0.16), 0.08), OPEN, tolerance_m=0.03),
     Waypoint(handle(0.09), OPEN, tolerance_m=0.01),
     Waypoint(handle(0.0), OPEN, 1, step_m=0.03),
     close(),

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from maniple.core.seeds import Draws
 from maniple.envs.panda.expert import SHUT, Seen, Waypoint, down, script
 from maniple.envs.panda.parts import NO_BITS, add_ball, add_fixture
-from maniple.envs.panda.stage import PandaTask, near
+from maniple.envs.panda.spot import ELBOW_ROOM_M, FURTHEST_M, NEAREST_M, SHOULDER
+from maniple.envs.panda.stage import DOWN_M, PandaTask, near
 from maniple.envs.panda.volume import Volume
 from maniple.sim.paint import COLOURS, add_paint
 from maniple.sim.state import State
@@ -73,9 +74,9 @@ class ReachTarget(PandaTask):
 
 def _is_reached(points: NDArray) -> NDArray[np.bool_]:
     """Points that the tip gets to while it points down."""
-    wrist = points + [0.268, 0.0082, 0.2166 - 1.083]
-    far = np.sqrt((wrist**2).sum(-1))
-    return (far > 0.3) & (far < 0.8)
+    x, y, z = np.moveaxis(points - SHOULDER + [0, 0, DOWN_M], -1, 0)
+    far = np.hypot(np.hypot(x, y) - ELBOW_ROOM_M, z)
+    return (far > NEAREST_M) & (far < FURTHEST_M) & (x > 0.05)
 
 
 def _goal(seen: Seen):

@@ -15,8 +15,9 @@ CENTRE = np.array([0.25, 0.0])
 HALF = np.array([0.325, 0.455])
 """Half the workspace, in which a whole scene has to fit (metres)."""
 SHOULDER = np.array([-0.268, -0.0082, 1.083])
-NEAREST_M, FURTHEST_M = 0.30, 0.82
-"""How far the wrist may be from the shoulder."""
+NEAREST_M, FURTHEST_M = 0.28, 0.70
+"""How far joint 6 may be from the shoulder."""
+ELBOW_ROOM_M = 0.088
 TRIES = 24
 
 Corners = tuple[tuple[float, float], tuple[float, float]]
@@ -66,7 +67,9 @@ def _are_reached(xy: NDArray, turns: NDArray, wrists: NDArray) -> NDArray[np.boo
     x = xy[..., 0:1] + cos * wrists[:, 0] - sin * wrists[:, 1] - SHOULDER[0]
     y = xy[..., 1:2] + sin * wrists[:, 0] + cos * wrists[:, 1] - SHOULDER[1]
     z = TABLE_M + wrists[:, 2] - SHOULDER[2]
-    far = np.sqrt(x * x + y * y + z * z)
+    # Joint 6 stands this much nearer than the wrist's end.
+    level = np.sqrt(x * x + y * y) - ELBOW_ROOM_M
+    far = np.sqrt(level * level + z * z)
     return ((far > NEAREST_M) & (far < FURTHEST_M) & (x > 0.05)).all(-1)
 
 

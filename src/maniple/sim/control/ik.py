@@ -10,7 +10,7 @@ from mujoco.batch import Batch
 from numpy.typing import NDArray
 
 from maniple.sim.robots.robot import Robot
-from maniple.sim.rotation import mats_quat, quat_mat, turn_between, turn_towards
+from maniple.sim.rotation import mats_quat, quat_mat, turn_angle, turn_between, turn_part
 from maniple.sim.scene import compile_model
 
 
@@ -141,12 +141,13 @@ class Approach:
 def _carrot(
     tip: NDArray, turn: NDArray, pos: NDArray, mat: NDArray, how: Approach
 ) -> tuple[NDArray, NDArray]:
-    """The pose at the end of one step of a straight line to the goal."""
+    """The pose at the end of one step of a straight line to the goal, turning evenly."""
     way = pos - tip
     far = np.sqrt(way[:, 0] ** 2 + way[:, 1] ** 2 + way[:, 2] ** 2)[:, None]
-    near_pos = tip + way * np.minimum(1.0, how.most_m / np.maximum(far, 1e-9))
-    start = mats_quat(turn)
-    return near_pos, quat_mat(turn_towards(start, mats_quat(mat), how.most_rad))
+    start, end = mats_quat(turn), mats_quat(mat)
+    part = np.minimum(how.most_m / np.maximum(far, how.most_m), 1.0)
+    part = np.minimum(part, how.most_rad / np.maximum(turn_angle(start, end), how.most_rad))
+    return tip + way * part, quat_mat(turn_part(start, end, part))
 
 
 def _error(tip: NDArray, turn: NDArray, pos: NDArray, mat: NDArray) -> NDArray:

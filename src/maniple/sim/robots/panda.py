@@ -40,9 +40,11 @@ FINGER_SHUT_M = -0.01
 
 DRAG = Drag(damping=1.0, armature=0.1)
 # Gains of about critical damping: a step of the target is over within a tenth of a second.
-SERVOS = ((4500, 200, 87), (4500, 200, 87), (3500, 130, 87), (3500, 130, 87),
-          (2000, 42, 12 * 4), (2000, 42, 12 * 4), (2000, 36, 12 * 4))  # fmt: skip
-FINGER_SERVO = (1200.0, 60.0, 70.0)
+SERVOS = ((4500, 120, 87), (4500, 120, 87), (3500, 80, 87), (3500, 80, 87),
+          (2000, 28, 48), (2000, 28, 48), (2000, 25, 48))  # fmt: skip
+FINGER_SERVO = (1500.0, 75.0, 70.0)
+# Fingers are light, and MuJoCo's contacts yield the more the lighter a body is.
+STIFF_SOLREF, STIFF_SOLIMP = [0.01, 1.0], [0.98, 0.99, 0.001, 0.5, 2.0]
 HALF_PI = pi / 2
 
 
@@ -168,9 +170,10 @@ def _add_finger(hand: mujoco.MjsBody, name: str, side: float) -> None:
     finger.mass, finger.inertia = 0.015, [2.375e-6, 2.375e-6, 7.5e-7]
     finger.explicitinertial = True
     joint = finger.add_joint(name=name, type=SLIDE, axis=[0, side, 0], range=[0.0, FINGER_M])
-    joint.armature, joint.damping.flat[0] = 0.15, 1.0
+    joint.armature, joint.damping.flat[0] = 0.3, 1.0
+    joint.solref_limit, joint.solimp_limit = STIFF_SOLREF, STIFF_SOLIMP
     _hand_box(finger, (0.010, 0.007, 0.012), (0, side * 0.014, 0.012), "dark", collides=False)
-    _hand_box(finger, (0.009, 0.005, 0.0215), (0, side * 0.005, 0.0385), "dark", friction=1.5)
+    _hand_box(finger, (0.009, 0.005, 0.0215), (0, side * 0.005, 0.0385), "dark", friction=2.0)
 
 
 def _hand_box(body, half: Vec3, pos: Vec3, colour: str, collides=True, friction=1.0) -> None:
@@ -178,6 +181,7 @@ def _hand_box(body, half: Vec3, pos: Vec3, colour: str, collides=True, friction=
     geom = body.add_geom(type=BOX, size=half, pos=pos, rgba=COLOURS[colour], condim=4)
     geom.contype, geom.conaffinity = bits
     geom.friction, geom.group = [friction, 0.01, 0.001], 2 if collides else 1
+    geom.solref, geom.solimp, geom.solmix = STIFF_SOLREF, STIFF_SOLIMP, 5.0
 
 
 def _add_servo(
