@@ -16,7 +16,15 @@ TASKS: dict[str, str] = {
     "so101/StackCubes-v0": "maniple.envs.so101.stack_cubes:StackCubes",
     "panda/ReachTarget-v0": "maniple.envs.panda.reach_target:ReachTarget",
     "panda/PushButton-v0": "maniple.envs.panda.push_button:PushButton",
+    "panda/PickAndLift-v0": "maniple.envs.panda.pick_and_lift:PickAndLift",
+    "panda/SlideBlockToTarget-v0": "maniple.envs.panda.slide_block_to_target:SlideBlockToTarget",
     "panda/OpenDrawer-v0": "maniple.envs.panda.open_drawer:OpenDrawer",
+    "panda/CloseDrawer-v0": "maniple.envs.panda.close_drawer:CloseDrawer",
+    "panda/TakeLidOffSaucepan-v0": "maniple.envs.panda.take_lid_off_saucepan:TakeLidOffSaucepan",
+    "panda/CloseBox-v0": "maniple.envs.panda.close_box:CloseBox",
+    "panda/StackBlocks-v0": "maniple.envs.panda.stack_blocks:StackBlocks",
+    "panda/PushButtons-v0": "maniple.envs.panda.push_buttons:PushButtons",
+    "panda/OpenBox-v0": "maniple.envs.panda.open_box:OpenBox",
 }
 
 ROBOTS: dict[str, str] = {
@@ -31,7 +39,15 @@ EXPERTS: dict[str, str] = {
     "so101/StackCubes-v0": "maniple.envs.so101.experts:stack_cubes",
     "panda/ReachTarget-v0": "maniple.envs.panda.reach_target:expert",
     "panda/PushButton-v0": "maniple.envs.panda.push_button:expert",
+    "panda/PickAndLift-v0": "maniple.envs.panda.pick_and_lift:expert",
+    "panda/SlideBlockToTarget-v0": "maniple.envs.panda.slide_block_to_target:expert",
     "panda/OpenDrawer-v0": "maniple.envs.panda.open_drawer:expert",
+    "panda/CloseDrawer-v0": "maniple.envs.panda.close_drawer:expert",
+    "panda/TakeLidOffSaucepan-v0": "maniple.envs.panda.take_lid_off_saucepan:expert",
+    "panda/CloseBox-v0": "maniple.envs.panda.close_box:expert",
+    "panda/StackBlocks-v0": "maniple.envs.panda.stack_blocks:expert",
+    "panda/PushButtons-v0": "maniple.envs.panda.push_buttons:expert",
+    "panda/OpenBox-v0": "maniple.envs.panda.open_box:expert",
 }
 
 ENGINES = ("auto", "native", "process", "serial")

@@ -206,3 +206,27 @@ def raised(goal: Callable[[Seen], Goal], up_m: float) -> Callable[[Seen], Goal]:
         return pos + [0.0, 0.0, up_m], turn
 
     return higher
+
+
+def swing(
+    body: str,
+    hinge: Sequence[float],
+    radius_m: float,
+    angles_rad: Sequence[float],
+    grip: float = SHUT,
+    lead_rad: float = 0.0,
+) -> list[Waypoint]:
+    """Follow the edge of a lid that turns about x of a body: 0 is along +y, a quarter turn up.
+
+    The gripper keeps pointing from the edge to the hinge, ahead of that by `lead_rad`.
+    """
+    waypoints = []
+    for angle in angles_rad:
+        y, z = np.cos(angle) * radius_m, np.sin(angle) * radius_m
+        lean = (angle + lead_rad - np.pi / 2) / 2
+        turn = quat_mul(np.array([np.cos(lean), np.sin(lean), 0.0, 0.0]), POINTING_DOWN)
+        offset = (hinge[0], hinge[1] + y, hinge[2] + z)
+        waypoints.append(
+            Waypoint(facing(body, offset, turn.tolist()), grip, tolerance_m=0.02, step_m=0.035)
+        )
+    return waypoints

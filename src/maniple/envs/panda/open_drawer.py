@@ -51,22 +51,26 @@ class OpenDrawer(PandaTask):
 
     def aim(self, s: State) -> NDArray:
         """The handle."""
-        drawer = _named(s, [s.pos(joint) for joint in JOINTS])
-        front = np.stack([-s.mat("drawers")[:, k, 1] for k in range(3)], 1)
-        return drawer - HANDLE_Y_M * front
+        return handle_pos(s)
 
     def progress(self, s: State) -> NDArray:
         """How far it is open."""
-        return _named(s, [s.joint(joint) for joint in JOINTS]) / OPENED_M
+        return of_variation(s, [s.joint(joint) for joint in JOINTS]) / OPENED_M
 
     def success(self, s: State) -> NDArray[np.bool_]:
         """Fifteen centimetres."""
         return self.progress(s) > 1.0
 
 
-def _named(s: State, options: list[NDArray]) -> NDArray:
+def of_variation(s: State, options: list[NDArray]) -> NDArray:
     """Per row, what belongs to the drawer of its variation."""
     return np.stack(options)[s.note("variation").astype(np.intp), np.arange(s.rows)]
+
+
+def handle_pos(s: State) -> NDArray:
+    """Where the named drawer's handle is, (rows, 3)."""
+    drawer = of_variation(s, [s.pos(joint) for joint in JOINTS])
+    return drawer + HANDLE_Y_M * s.mat("drawers")[:, :, 1]
 
 
 def handle(out_m: float):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
-from maniple.sim.rotation import quat_mul, quat_rotate, yaw_quat
+from maniple.sim.rotation import quat_mul, quat_rotate, quat_yaw, yaw_quat
 
 TABLE_M = 0.752
 CENTRE = np.array([0.25, 0.0])
@@ -67,10 +67,14 @@ def _are_reached(xy: NDArray, turns: NDArray, wrists: NDArray) -> NDArray[np.boo
     x = xy[..., 0:1] + cos * wrists[:, 0] - sin * wrists[:, 1] - SHOULDER[0]
     y = xy[..., 1:2] + sin * wrists[:, 0] + cos * wrists[:, 1] - SHOULDER[1]
     z = TABLE_M + wrists[:, 2] - SHOULDER[2]
+    return _is_in_range(x, y, z).all(-1)
+
+
+def _is_in_range(x: NDArray, y: NDArray, z: NDArray) -> NDArray[np.bool_]:
     # Joint 6 stands this much nearer than the wrist's end.
     level = np.sqrt(x * x + y * y) - ELBOW_ROOM_M
     far = np.sqrt(level * level + z * z)
-    return ((far > NEAREST_M) & (far < FURTHEST_M) & (x > 0.05)).all(-1)
+    return (far > NEAREST_M) & (far < FURTHEST_M) & (x > 0.05)
 
 
 def on(base: NDArray, offset: Sequence[float] | NDArray, yaw: float | NDArray = 0.0) -> NDArray:
@@ -82,21 +86,53 @@ def on(base: NDArray, offset: Sequence[float] | NDArray, yaw: float | NDArray = 
 
 def scatter(
     rng: Draws,
+    base: NDArray,
     count: int,
     low: Sequence[float],
     high: Sequence[float],
     gap_m: float,
     around: Sequence[Sequence[float]] = (),
+    wrist_m: float = 0.25,
 ) -> NDArray:
-    """Draw places that keep a distance from each other and from given ones: (rows, count, 2)."""
+    """Draw places in a scene's frame that keep a distance from each other: (rows, count, 2).
+
+    Args:
+        rng: The rows' random numbers.
+        base: Where the scenes stand, (rows, 7).
+        count: How many places.
+        low: Least x and y.
+        high: Largest x and y.
+        gap_m: Distance that they keep from each other and from `around`.
+        around: Places that are taken already.
+        wrist_m: How high above a place the wrist must get; 0 for places nobody goes to.
+    """
     rows = np.arange(len(rng))
     taken = [np.broadcast_to(np.asarray(p, np.float64), (len(rng), 2)) for p in around]
+    turn = quat_yaw(base[:, 3:])[:, None]
     for _ in range(count):
         drawn = rng.uniform(low, high, (TRIES, 2))
-        gaps = [np.hypot(*np.moveaxis(drawn - t[:, None], -1, 0)) for t in taken]
-        nearest = np.min(gaps, axis=0) if gaps else np.full((len(rng), TRIES), np.inf)
+        score = np.full((len(rng), TRIES), np.inf)
+        for other in taken:
+            way = drawn - other[:, None]
+            score = np.minimum(score, np.sqrt(way[..., 0] ** 2 + way[..., 1] ** 2))
+        if wrist_m:
+            spots = np.concatenate([drawn, np.full((*drawn.shape[:2], 1), wrist_m)], -1)
+            score = np.where(_is_reached(base, turn, spots), score, score - 10.0)
         # The first that is far enough, or else the one that is furthest.
-        pick = np.where((nearest >= gap_m).any(1), np.argmax(nearest >= gap_m, axis=1),
-                        np.argmax(nearest, axis=1))  # fmt: skip
+        is_good = score >= gap_m
+        pick = np.where(is_good.any(1), np.argmax(is_good, axis=1), np.argmax(score, axis=1))
         taken.append(drawn[rows, pick])
     return np.stack(taken[len(around) :], axis=1)
+
+
+def lying(base: NDArray, xy: NDArray, z_m: float, yaw: float | NDArray = 0.0) -> NDArray:
+    """Poses of things that lie at places (rows, 2) of a scene, (rows, 7)."""
+    return on(base, np.concatenate([xy, np.full((len(xy), 1), z_m)], axis=1), yaw)
+
+
+def _is_reached(base: NDArray, turn: NDArray, spots: NDArray) -> NDArray[np.bool_]:
+    """Whether the wrist gets to points (rows, tries, 3), each row in its own scene."""
+    cos, sin = np.cos(turn), np.sin(turn)
+    x = base[:, 0:1] + cos * spots[..., 0] - sin * spots[..., 1] - SHOULDER[0]
+    y = base[:, 1:2] + sin * spots[..., 0] + cos * spots[..., 1] - SHOULDER[1]
+    return _is_in_range(x, y, TABLE_M + spots[..., 2] - SHOULDER[2])
