@@ -24,7 +24,16 @@ TASKS: dict[str, str] = {
     "panda/CloseBox-v0": "maniple.envs.panda.close_box:CloseBox",
     "panda/StackBlocks-v0": "maniple.envs.panda.stack_blocks:StackBlocks",
     "panda/PushButtons-v0": "maniple.envs.panda.push_buttons:PushButtons",
+    "panda/SlideBlockToColorTarget-v0": "maniple.envs.panda.slide_block_to_color_target:SlideBlockToColorTarget", # noqa: E501
+    "panda/ReachAndDrag-v0": "maniple.envs.panda.reach_and_drag:ReachAndDrag",
+    "panda/InsertOntoSquarePeg-v0": "maniple.envs.panda.insert_onto_square_peg:InsertOntoSquarePeg",
+    "panda/PutItemInDrawer-v0": "maniple.envs.panda.put_item_in_drawer:PutItemInDrawer",
+    "panda/PutMoneyInSafe-v0": "maniple.envs.panda.put_money_in_safe:PutMoneyInSafe",
+    "panda/CloseJar-v0": "maniple.envs.panda.close_jar:CloseJar",
     "panda/OpenBox-v0": "maniple.envs.panda.open_box:OpenBox",
+    "panda/LightBulbIn-v0": "maniple.envs.panda.light_bulb_in:LightBulbIn",
+    "panda/PutRubbishInBin-v0": "maniple.envs.panda.put_rubbish_in_bin:PutRubbishInBin",
+    "panda/PressSwitch-v0": "maniple.envs.panda.press_switch:PressSwitch",
 }
 
 ROBOTS: dict[str, str] = {
@@ -47,7 +56,16 @@ EXPERTS: dict[str, str] = {
     "panda/CloseBox-v0": "maniple.envs.panda.close_box:expert",
     "panda/StackBlocks-v0": "maniple.envs.panda.stack_blocks:expert",
     "panda/PushButtons-v0": "maniple.envs.panda.push_buttons:expert",
+    "panda/SlideBlockToColorTarget-v0": "maniple.envs.panda.slide_block_to_color_target:expert",
+    "panda/ReachAndDrag-v0": "maniple.envs.panda.reach_and_drag:expert",
+    "panda/InsertOntoSquarePeg-v0": "maniple.envs.panda.insert_onto_square_peg:expert",
+    "panda/PutItemInDrawer-v0": "maniple.envs.panda.put_item_in_drawer:expert",
+    "panda/PutMoneyInSafe-v0": "maniple.envs.panda.put_money_in_safe:expert",
+    "panda/CloseJar-v0": "maniple.envs.panda.close_jar:expert",
     "panda/OpenBox-v0": "maniple.envs.panda.open_box:expert",
+    "panda/LightBulbIn-v0": "maniple.envs.panda.light_bulb_in:expert",
+    "panda/PutRubbishInBin-v0": "maniple.envs.panda.put_rubbish_in_bin:expert",
+    "panda/PressSwitch-v0": "maniple.envs.panda.press_switch:expert",
 }
 
 ENGINES = ("auto", "native", "process", "serial")
