@@ -28,7 +28,7 @@ def add_hold(spec: mujoco.MjSpec, things: tuple[str, ...], attaches: bool) -> No
         data = np.zeros(len(weld.data))
         data[6], data[10] = 1.0, 1.0
         weld.data = data
-        weld.solref = [0.01, 1.0]
+        weld.solref, weld.solimp = [0.01, 1.0], [0.99, 0.999, 0.001, 0.5, 2.0]
 
 
 def nothing_held(s: State) -> NDArray[np.bool_]:
@@ -93,9 +93,13 @@ class Hold:
     def _take(self, s: State, rows: NDArray[np.intp]) -> None:
         pos = s.bind("geom_xpos")[rows][:, self._geoms]
         mat = s.bind("geom_xmat")[rows][:, self._geoms].reshape(len(rows), -1, 3, 3)
-        way = s.pos("tip")[rows][:, None] - pos
-        local = np.abs(mat_rotate(np.swapaxes(mat, -1, -2), way))
-        inside = (local <= self._reach).all(-1)
+        back = np.swapaxes(mat, -1, -2)
+        tip, across = s.pos("tip")[rows], s.mat("tip")[rows][:, :, 1]
+        left = tip + across * s.joint(FINGERS[0])[rows][:, None]
+        right = tip - across * s.joint(FINGERS[1])[rows][:, None]
+        touched = [self._touches(back, pos, point) for point in (tip, left, right)]
+        # Around a ring there is nothing between the fingers, but something at both.
+        inside = touched[0] | (touched[1] & self._same(touched[2]))
         found = inside.any(1)
         if not found.any():
             return
@@ -104,6 +108,15 @@ class Hold:
         s.note(NOTE)[rows] = thing + 1
         if self._attaches:
             self._attach(s, rows, thing)
+
+    def _touches(self, back: NDArray, pos: NDArray, point: NDArray) -> NDArray[np.bool_]:
+        """Whether points (n, 3) are at each shape, (n, shapes)."""
+        local = np.abs(mat_rotate(back, point[:, None] - pos))
+        return (local <= self._reach).all(-1)
+
+    def _same(self, touched: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether any shape of the same thing is touched, (n, shapes)."""
+        return (touched[:, None, :] & (self._owner == self._owner[:, None])).any(-1)
 
     def _attach(self, s: State, rows: NDArray[np.intp], thing: NDArray[np.intp]) -> None:
         body, weld = self._bodies[thing], self._welds[thing]

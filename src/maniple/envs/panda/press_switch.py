@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
-from maniple.envs.panda.expert import SHUT, Waypoint, facing, script
+from maniple.envs.panda.expert import SHUT, Waypoint, facing, raised, script
 from maniple.envs.panda.parts import add_box, add_fixture, add_moving, add_rod
 from maniple.envs.panda.spot import on
 from maniple.envs.panda.stage import PandaTask
@@ -27,9 +27,9 @@ class PressSwitch(PandaTask):
     """Press the switch."""
 
     # RLBench turns the wall all around and keeps what its planner reaches; so is this.
-    yaw = (-pi / 2, pi / 2)
+    yaw = (-pi / 3, pi / 3)
     corners = ((-0.02, -0.375), (0.12, 0.125))
-    reached = ((-0.16, -0.25, 0.262), (-0.16, -0.09, 0.262))
+    reached = ((-0.26, -0.22, 0.262), (-0.16, -0.09, 0.262), (-0.26, -0.22, 0.48))
     bodies = ("wall",)
     joints = ("switch",)
 
@@ -75,6 +75,7 @@ def _beside(y_m: float, out_m: float = 0.0):
 
 expert = script(
     PressSwitch,
+    Waypoint(raised(_beside(-0.10, 0.10), 0.22), SHUT, tolerance_m=0.03),
     Waypoint(_beside(-0.10, 0.10), SHUT, tolerance_m=0.02),
     Waypoint(_beside(-0.10), SHUT, tolerance_m=0.008),
     Waypoint(_beside(0.035), SHUT, step_m=0.02),

@@ -35,14 +35,14 @@ JOINT4_OFFSET = radians(4.08)
 TIP_M = 0.1096
 FINGER_M = 0.04
 """How far each finger opens."""
-FINGER_SHUT_M = -0.01
+FINGER_SHUT_M = -0.02
 """Where a shutting finger is sent: beyond the middle, so that thin things are held too."""
 
 DRAG = Drag(damping=1.0, armature=0.1)
 # Gains of about critical damping: a step of the target is over within a tenth of a second.
 SERVOS = ((4500, 120, 87), (4500, 120, 87), (3500, 80, 87), (3500, 80, 87),
           (2000, 28, 48), (2000, 28, 48), (2000, 25, 48))  # fmt: skip
-FINGER_SERVO = (1500.0, 75.0, 70.0)
+FINGER_SERVO = (700.0, 35.0, 45.0)
 # Fingers are light, and MuJoCo's contacts yield the more the lighter a body is.
 STIFF_SOLREF, STIFF_SOLIMP = [0.01, 1.0], [0.98, 0.99, 0.001, 0.5, 2.0]
 HALF_PI = pi / 2
