@@ -17,6 +17,7 @@ Goal = tuple[NDArray, NDArray]
 
 POINTING_DOWN = np.array([0.0, 0.0, 1.0, 0.0])
 OPEN, SHUT = 1.0, 0.0
+LOWEST_M = 0.7625
 
 
 class Seen:
@@ -146,12 +147,13 @@ def over(
     offset: Sequence[float] = (0.0, 0.0, 0.0),
     yaw_rad: float = 0.0,
     fold_rad: float = np.pi / 2,
-    up_m: float = 0.0,
 ) -> Callable[[Seen], Goal]:
     """Goal at a point of a body, pointing down, the fingers turned with the body."""
 
     def goal(seen: Seen) -> Goal:
-        pos = seen.point(body, offset) + [0.0, 0.0, up_m]
+        pos = seen.point(body, offset)
+        # The fingers end 9 mm below the tip: they must not press on the table.
+        pos[:, 2] = np.maximum(pos[:, 2], LOWEST_M)
         return pos, down(quat_yaw(seen.quat(body)) + yaw_rad, fold_rad)
 
     return goal

@@ -27,6 +27,7 @@ class PickAndLift(PandaTask):
 
     variations = len(COLOURS)
     corners = ((-0.289, -0.29), (0.141, 0.276))
+    reached = ((-0.2, 0, 0.45), (0.05, 0, 0.45), (-0.07, 0.18, 0.3), (-0.07, -0.18, 0.3))
     bodies = (*BLOCKS, "goal")
     graspable = BLOCKS
 

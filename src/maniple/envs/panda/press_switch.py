@@ -18,8 +18,9 @@ from maniple.sim.state import State
 
 TURNED_RAD = 1.0
 HINGE = (0.094, -0.12, 0.262)
-AHEAD = (np.sqrt(0.5), 0.0, np.sqrt(0.5), 0.0)
-"""Pointing at the wall, the fingers beside each other."""
+AHEAD = (np.cos(3 * pi / 8), 0.0, np.sin(3 * pi / 8), 0.0)
+"""Pointing at the wall and half down, the fingers beside each other: straight ahead, close to
+the table, joint 6 is at its limit."""
 WHITE, GREY = (0.93, 0.93, 0.9, 1.0), (0.7, 0.7, 0.72, 1.0)
 
 
@@ -29,7 +30,7 @@ class PressSwitch(PandaTask):
     # RLBench turns the wall all around and keeps what its planner reaches; so is this.
     yaw = (-pi / 3, pi / 3)
     corners = ((-0.02, -0.375), (0.12, 0.125))
-    reached = ((-0.26, -0.22, 0.262), (-0.16, -0.09, 0.262), (-0.26, -0.22, 0.48))
+    reached = ((-0.13, -0.22, 0.415), (-0.09, -0.09, 0.415), (-0.13, -0.22, 0.50))
     bodies = ("wall",)
     joints = ("switch",)
 
@@ -75,8 +76,8 @@ def _beside(y_m: float, out_m: float = 0.0):
 
 expert = script(
     PressSwitch,
-    Waypoint(raised(_beside(-0.10, 0.10), 0.22), SHUT, tolerance_m=0.03),
-    Waypoint(_beside(-0.10, 0.10), SHUT, tolerance_m=0.02),
+    Waypoint(raised(_beside(-0.10, 0.04), 0.10), SHUT, tolerance_m=0.03),
+    Waypoint(_beside(-0.10, 0.04), SHUT, tolerance_m=0.02),
     Waypoint(_beside(-0.10), SHUT, tolerance_m=0.008),
     Waypoint(_beside(0.035), SHUT, step_m=0.02),
 )

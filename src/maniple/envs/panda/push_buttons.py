@@ -29,6 +29,7 @@ class PushButtons(PandaTask):
 
     variations = VARIATIONS
     corners = ((-0.258, -0.339), (0.258, 0.339))
+    reached = ((-0.15, 0, 0.3), (0.15, 0, 0.3), (0, 0.15, 0.3), (0, -0.15, 0.3))
     bodies = BUTTONS
     joints = tuple(f"{name}_joint" for name in BUTTONS)
 

@@ -28,6 +28,7 @@ def scene_pose(
     yaw: tuple[float, float],
     corners: Corners,
     wrists: NDArray,
+    nearest_m: float = NEAREST_M,
 ) -> NDArray:
     """Draw a scene's pose on the table, (rows, 7), as RLBench does.
 
@@ -36,12 +37,13 @@ def scene_pose(
         yaw: Least and largest turn about the vertical (rad).
         corners: The scene's least and largest x and y in its own frame; it fits the workspace.
         wrists: Points (n, 3) of the scene's frame that the wrist must get to.
+        nearest_m: How far from the shoulder joint 6 has to stay.
     """
     turns = rng.uniform(*yaw, shape=(TRIES,))
     low, high = _room(turns, corners)
     xy = low + (high - low) * rng.random((TRIES, 2))
     # RLBench draws again where its planner fails; the first of many draws in reach is the same.
-    fits = _are_reached(xy, turns, wrists) & (high >= low - 0.05).all(-1)
+    fits = _are_reached(xy, turns, wrists, nearest_m) & (high >= low - 0.05).all(-1)
     first = np.argmax(fits, axis=1)
     rows = np.arange(len(rng))
     chosen = xy[rows, first]
@@ -62,19 +64,23 @@ def _room(turns: NDArray, corners: Corners) -> tuple[NDArray, NDArray]:
     return np.where(is_too_big, middle, low), np.where(is_too_big, middle, high)
 
 
-def _are_reached(xy: NDArray, turns: NDArray, wrists: NDArray) -> NDArray[np.bool_]:
+def _are_reached(
+    xy: NDArray, turns: NDArray, wrists: NDArray, nearest_m: float
+) -> NDArray[np.bool_]:
     cos, sin = np.cos(turns)[..., None], np.sin(turns)[..., None]
     x = xy[..., 0:1] + cos * wrists[:, 0] - sin * wrists[:, 1] - SHOULDER[0]
     y = xy[..., 1:2] + sin * wrists[:, 0] + cos * wrists[:, 1] - SHOULDER[1]
     z = TABLE_M + wrists[:, 2] - SHOULDER[2]
-    return _is_in_range(x, y, z).all(-1)
+    return _is_in_range(x, y, z, nearest_m).all(-1)
 
 
-def _is_in_range(x: NDArray, y: NDArray, z: NDArray) -> NDArray[np.bool_]:
+def _is_in_range(
+    x: NDArray, y: NDArray, z: NDArray, nearest_m: float = NEAREST_M
+) -> NDArray[np.bool_]:
     # Joint 6 stands this much nearer than the wrist's end.
     level = np.sqrt(x * x + y * y) - ELBOW_ROOM_M
     far = np.sqrt(level * level + z * z)
-    return (far > NEAREST_M) & (far < FURTHEST_M) & (x > 0.05)
+    return (far > nearest_m) & (far < FURTHEST_M) & (x > 0.05)
 
 
 def on(base: NDArray, offset: Sequence[float] | NDArray, yaw: float | NDArray = 0.0) -> NDArray:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from maniple.core.errors import BadConfig
 from maniple.core.seeds import Draws
 from maniple.envs.panda.hold import Hold, add_hold
-from maniple.envs.panda.spot import TABLE_M, Corners, scene_pose
+from maniple.envs.panda.spot import NEAREST_M, TABLE_M, Corners, scene_pose
 from maniple.envs.task import Bounds, Task
 from maniple.sim.note import add_note
 from maniple.sim.robots.chain import BOX, ROBOT_BIT, WORLD_BIT
@@ -85,6 +85,8 @@ class PandaTask(Task):
     """Least and largest x and y of the scene, which keep it inside of the workspace."""
     reached: tuple[tuple[float, float, float], ...] = ((0.0, 0.0, DOWN_M),)
     """Points of the scene's frame that the wrist must get to."""
+    nearest_m: float = NEAREST_M
+    """How far joint 6 has to stay from the shoulder there."""
     bodies: tuple[str, ...] = ()
     """Bodies whose poses make up task_low_dim_state, 7 numbers each."""
     joints: tuple[str, ...] = ()
@@ -125,7 +127,7 @@ class PandaTask(Task):
         """Draw a variation and where the scene stands, then what is in it."""
         drawn = rng.integers(self.variations)
         variation = drawn if self._variation is None else np.full(len(rng), self._variation)
-        base = scene_pose(rng, self.yaw, self.corners, np.array(self.reached))
+        base = scene_pose(rng, self.yaw, self.corners, np.array(self.reached), self.nearest_m)
         return {"variation": variation.astype(np.float64)} | self.arrange(rng, base, variation)
 
     def arrange(self, rng: Draws, base: NDArray, variation: NDArray) -> dict[str, NDArray]:
