@@ -34,6 +34,16 @@ TASKS: dict[str, str] = {
     "panda/LightBulbIn-v0": "maniple.envs.panda.light_bulb_in:LightBulbIn",
     "panda/PutRubbishInBin-v0": "maniple.envs.panda.put_rubbish_in_bin:PutRubbishInBin",
     "panda/PressSwitch-v0": "maniple.envs.panda.press_switch:PressSwitch",
+    "panda/TurnTap-v0": "maniple.envs.panda.turn_tap:TurnTap",
+    "panda/MeatOffGrill-v0": "maniple.envs.panda.meat_off_grill:MeatOffGrill",
+    "panda/PutGroceriesInCupboard-v0": "maniple.envs.panda.put_groceries_in_cupboard:PutGroceriesInCupboard", # noqa: E501
+    "panda/StackCups-v0": "maniple.envs.panda.stack_cups:StackCups",
+    "panda/PlaceWineAtRackLocation-v0": "maniple.envs.panda.place_wine_at_rack_location:PlaceWineAtRackLocation", # noqa: E501
+    "panda/SweepToDustpanOfSize-v0": "maniple.envs.panda.sweep_to_dustpan_of_size:SweepToDustpanOfSize", # noqa: E501
+    "panda/LampOn-v0": "maniple.envs.panda.lamp_on:LampOn",
+    "panda/BlockPyramid-v0": "maniple.envs.panda.block_pyramid:BlockPyramid",
+    "panda/OpenMicrowave-v0": "maniple.envs.panda.open_microwave:OpenMicrowave",
+    "panda/ToiletSeatDown-v0": "maniple.envs.panda.toilet_seat_down:ToiletSeatDown",
 }
 
 ROBOTS: dict[str, str] = {
@@ -66,6 +76,16 @@ EXPERTS: dict[str, str] = {
     "panda/LightBulbIn-v0": "maniple.envs.panda.light_bulb_in:expert",
     "panda/PutRubbishInBin-v0": "maniple.envs.panda.put_rubbish_in_bin:expert",
     "panda/PressSwitch-v0": "maniple.envs.panda.press_switch:expert",
+    "panda/TurnTap-v0": "maniple.envs.panda.turn_tap:expert",
+    "panda/MeatOffGrill-v0": "maniple.envs.panda.meat_off_grill:expert",
+    "panda/PutGroceriesInCupboard-v0": "maniple.envs.panda.put_groceries_in_cupboard:expert",
+    "panda/StackCups-v0": "maniple.envs.panda.stack_cups:expert",
+    "panda/PlaceWineAtRackLocation-v0": "maniple.envs.panda.place_wine_at_rack_location:expert",
+    "panda/SweepToDustpanOfSize-v0": "maniple.envs.panda.sweep_to_dustpan_of_size:expert",
+    "panda/LampOn-v0": "maniple.envs.panda.lamp_on:expert",
+    "panda/BlockPyramid-v0": "maniple.envs.panda.block_pyramid:expert",
+    "panda/OpenMicrowave-v0": "maniple.envs.panda.open_microwave:expert",
+    "panda/ToiletSeatDown-v0": "maniple.envs.panda.toilet_seat_down:expert",
 }
 
 ENGINES = ("auto", "native", "process", "serial")

@@ -15,7 +15,7 @@ TOP_M = 0.0265
 
 
 def add_button(
-    spec: mujoco.MjSpec, name: str, half_m: float = 0.05, paints: bool = True
+    spec: mujoco.MjSpec, name: str, half_m: float = 0.05, plate_m: float = 0.028, paints=True
 ) -> None:
     """Add a button; its joint is called `<name>_joint`, and its base can be painted."""
     body = add_fixture(spec, name)
@@ -25,7 +25,7 @@ def add_button(
         body, f"{name}_joint", (0, 0, 0.0235), (0, 0, 1), (-0.007, 0.003), slides=True,
         damping=3.0, spring=300.0,
     )  # fmt: skip
-    add_box(plate, (0.56 * half_m, 0.56 * half_m, 0.003), (0, 0, 0), PLATE, 0.07)
+    add_box(plate, (plate_m, plate_m, 0.003), (0, 0, 0), PLATE, 0.07)
     if paints:
         add_paint(spec, name)
 
