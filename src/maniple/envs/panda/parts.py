@@ -137,7 +137,8 @@ def add_ring(
 def _add(body, kind, size, pos, rgba, kg, name, bits, euler, friction) -> None:
     if bits is None:
         bits = THING_BITS if _is_free(body) else FIXTURE_BITS
-    geom = body.add_geom(type=kind, size=size, pos=pos, rgba=rgba, condim=4)
+    # The fingers bring torsional friction along; on the table it would only cost time.
+    geom = body.add_geom(type=kind, size=size, pos=pos, rgba=rgba, condim=3)
     geom.name = name
     geom.quat = mat_quat(euler_mat(euler))
     geom.friction = [friction, 0.01, 0.001]

@@ -24,8 +24,8 @@ RADIUS_M, HALF_M, NECK_M = 0.03, 0.123, 0.104
 FLOOR_M = 0.080
 """Height of the rack's boards, on which a bottle lies."""
 SENSORS = [Volume("rack", (x, -0.0025, 0.113), (0.02, 0.1025, 0.02)) for x in PLACES_X_M]
-# Pointing to +y, the fingers beside each other.
-ALONG = np.array([np.sqrt(0.5), -np.sqrt(0.5), 0.0, 0.0])
+# Pointing to +y, a quarter turn from pointing down.
+ALONG = np.array([0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)])
 WOOD, GLASS = (0.72, 0.55, 0.35, 1.0), (0.15, 0.35, 0.20, 1.0)
 
 

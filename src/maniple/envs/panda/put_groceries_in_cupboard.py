@@ -20,15 +20,15 @@ from maniple.sim.state import State, norm
 
 # Half sizes of boxes; radius and half height of tins.
 GROCERIES: dict[str, tuple[tuple[float, ...], tuple[float, float, float]]] = {
-    "crackers": ((0.045, 0.025, 0.060), (0.80, 0.15, 0.12)),
+    "crackers": ((0.045, 0.025, 0.050), (0.80, 0.15, 0.12)),
     "chocolate jello": ((0.040, 0.018, 0.035), (0.40, 0.22, 0.12)),
     "strawberry jello": ((0.040, 0.018, 0.035), (0.92, 0.35, 0.45)),
-    "soup": ((0.031, 0.045), (0.85, 0.20, 0.15)),
-    "tuna": ((0.034, 0.017), (0.20, 0.35, 0.65)),
+    "soup": ((0.031, 0.042), (0.85, 0.20, 0.15)),
+    "tuna": ((0.034, 0.022), (0.20, 0.35, 0.65)),
     "spam": ((0.040, 0.025, 0.035), (0.15, 0.20, 0.55)),
-    "coffee": ((0.034, 0.050), (0.30, 0.18, 0.10)),
-    "mustard": ((0.030, 0.020, 0.065), (0.95, 0.80, 0.10)),
-    "sugar": ((0.035, 0.020, 0.060), (0.95, 0.92, 0.80)),
+    "coffee": ((0.034, 0.045), (0.30, 0.18, 0.10)),
+    "mustard": ((0.030, 0.020, 0.050), (0.95, 0.80, 0.10)),
+    "sugar": ((0.035, 0.020, 0.050), (0.95, 0.92, 0.80)),
 }
 NAMES = tuple(GROCERIES)
 BODIES = tuple(name.replace(" ", "_") for name in NAMES)
@@ -46,7 +46,7 @@ class PutGroceriesInCupboard(PandaTask):
     variations = len(NAMES)
     episode_steps = 250
     corners = ((-0.20, -0.32), (0.40, 0.32))
-    reached = ((-0.02, 0.0, 0.42), (0.02, 0.0, 0.35), (-0.15, 0.15, 0.3), (-0.15, -0.15, 0.3))
+    reached = ((-0.02, 0.0, 0.42), (0.02, 0.0, 0.35), (-0.12, 0.2, 0.27), (-0.12, -0.2, 0.27))
     bodies = (*BODIES, "cupboard")
     graspable = BODIES
 
@@ -78,7 +78,8 @@ class PutGroceriesInCupboard(PandaTask):
     def arrange(self, rng: Draws, base: NDArray, variation: NDArray) -> dict[str, NDArray]:
         """Stand the groceries before the cupboard."""
         places = {"cupboard": on(base, (0.25, 0, 0))}
-        spots = scatter(rng, base, len(BODIES), (-0.20, -0.28), (0.02, 0.28), 0.105, wrist_m=0.3)
+        spots = scatter(rng, base, len(BODIES), (-0.16, -0.30), (0.03, 0.30), 0.11, wrist_m=0.3)
+        spots = _with_room_for(variation, spots)
         for k, body in enumerate(BODIES):
             places[body] = lying(base, spots[:, k], HEIGHTS[k] / 2, any_yaw(rng))
         return places
@@ -99,6 +100,16 @@ class PutGroceriesInCupboard(PandaTask):
 
     def _row(self, s: State) -> NDArray[np.intp]:
         return s.note("variation").astype(np.intp)
+
+
+def _with_room_for(index: NDArray, spots: NDArray) -> NDArray:
+    """Give the wanted thing the loneliest place: the hand is 20 cm wide."""
+    way = spots[:, :, None] - spots[:, None]
+    far = np.sqrt(way[..., 0] ** 2 + way[..., 1] ** 2) + 9.0 * np.eye(spots.shape[1])
+    rows, best = np.arange(len(spots)), far.min(2).argmax(1)
+    swapped = spots.copy()
+    swapped[rows, index], swapped[rows, best] = spots[rows, best], spots[rows, index]
+    return swapped
 
 
 def _top(seen: Seen) -> Goal:

@@ -8,13 +8,15 @@ from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
 from maniple.envs.panda.blocks import other_colours
-from maniple.envs.panda.expert import OPEN, SHUT, Waypoint, over, pick, release, script, shifted
+from maniple.envs.panda.expert import OPEN, SHUT, Goal, Seen, Waypoint, down, pick, release
+from maniple.envs.panda.expert import script, shifted
 from maniple.envs.panda.hold import nothing_held
 from maniple.envs.panda.parts import Body, add_box, add_rod, add_thing
 from maniple.envs.panda.spot import lying, scatter
 from maniple.envs.panda.stage import PandaTask, near
 from maniple.envs.panda.volume import Volume
 from maniple.sim.paint import COLOURS, add_paint
+from maniple.sim.rotation import quat_rotate, quat_yaw, yaw_quat
 from maniple.sim.state import State
 
 CUPS = ("cup1", "cup2", "cup3")
@@ -87,14 +89,26 @@ def _add_cup(cup: Body, name: str) -> None:
     add_rod(cup, FOOT_M - 0.004, 0.003, (0, 0, 0.003), kg=0.02, name=f"{name}.foot", friction=0.3)
 
 
-_GRIP = (0.0, RIM_M - 0.0055, HEIGHT_M - 0.016)
+_GRIP_Y_M, _GRIP_Z_M = RIM_M - 0.0055, HEIGHT_M - 0.016
+
+
+def _rim(name: str, up_m: float):
+    """Goal at a cup's rim, at the side that the hand needs not turn for."""
+
+    def goal(seen: Seen) -> Goal:
+        side = 2 * np.pi / SIDES
+        yaw = (quat_yaw(seen.quat(name)) + side / 2) % side - side / 2
+        offset = quat_rotate(yaw_quat(yaw), np.array([0.0, _GRIP_Y_M, _GRIP_Z_M + up_m]))
+        return seen.pos(name) + offset, down(yaw)
+
+    return goal
 
 
 def _stack(name: str) -> list[Waypoint]:
     return [
-        *pick(over(name, _GRIP, fold_rad=2 * np.pi), lift_m=0.22),
-        Waypoint(over("cup2", (0, _GRIP[1], 0.345), fold_rad=2 * np.pi), SHUT, 1, 0.006),
-        Waypoint(over("cup2", (0, _GRIP[1], 0.215), fold_rad=2 * np.pi), SHUT, 1, 0.01, 0.025, 20),
+        *pick(_rim(name, 0.0), lift_m=0.22),
+        Waypoint(_rim("cup2", 0.21), SHUT, 1, 0.006),
+        Waypoint(_rim("cup2", 0.085), SHUT, 1, 0.01, 0.025, 20),
         release(5),
         Waypoint(shifted((0, 0, 0.12)), OPEN, tolerance_m=0.03),
     ]

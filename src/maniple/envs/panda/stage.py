@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 BASE_M = (-0.2676, -0.0082, 0.7475)
 """Where RLBench's recorded home pose puts the arm: 3 mm from where its model's frame stands."""
 WORKSPACE_LOW_M, WORKSPACE_HIGH_M = (-0.275, -0.655, 0.752), (0.775, 0.655, 1.752)
+ARENA_BYTES = 8 << 20
 DOWN_M = 0.2166
 """From the tip up to the wrist when the gripper points down."""
 
@@ -109,6 +110,12 @@ class PandaTask(Task):
                 f"{self.variations}: give 0 to {self.variations - 1}."
             )
         self._variation = config.variation
+
+    def spec(self) -> mujoco.MjSpec:
+        """Return the empty scene, with room for the contacts of a dozen blocks."""
+        spec = super().spec()
+        spec.memory = ARENA_BYTES
+        return spec
 
     def scene(self, spec: mujoco.MjSpec) -> None:
         """Add the table, the cameras and what is on the table."""

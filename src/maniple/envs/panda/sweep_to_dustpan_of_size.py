@@ -105,7 +105,7 @@ def _sweep(begins: bool, up_m: float):
     def goal(seen: Seen) -> Goal:
         y = (behind if begins else at_pan)[seen.variation]
         offset = np.stack([np.full_like(y, x), y, np.full_like(y, tip_m + up_m)], 1)
-        return seen.point("pans", offset), down(quat_yaw(seen.quat("pans")))
+        return seen.point("pans", offset), down(quat_yaw(seen.quat("pans")) + np.pi / 2)
 
     return goal
 

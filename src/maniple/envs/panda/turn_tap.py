@@ -40,15 +40,15 @@ class TurnTap(PandaTask):
         """Add a spout between two taps, each a bar of 6 cm on a post."""
         basin = add_fixture(spec, "basin")
         add_box(basin, (0.15, 0.04, 0.015), (0, 0, 0.015), (0.9, 0.9, 0.9, 1))
-        add_rod(basin, 0.016, 0.085, (0, 0, 0.11), STEEL)
-        add_box(basin, (0.014, 0.06, 0.012), (0, -0.06, 0.19), STEEL)
+        add_rod(basin, 0.016, 0.055, (0, 0, 0.085), STEEL)
+        add_box(basin, (0.014, 0.06, 0.012), (0, -0.06, 0.146), STEEL)
         for name, x in zip(TAPS, (-SIDE_M, SIDE_M), strict=True):
             add_rod(basin, 0.014, 0.04, (x, 0, 0.065), STEEL)
             knob = add_moving(
                 basin, name, (x, 0, KNOB_M), (0, 0, 1), (-2.2, 2.2), damping=0.05, friction=0.05
             )
-            add_box(knob, (0.032, 0.008, 0.014), (0, 0, 0), (0.85, 0.3, 0.2, 1), 0.05, friction=1.5)
-            add_rod(knob, 0.013, 0.010, (0, 0, -0.012), STEEL, 0.05)
+            add_box(knob, (0.032, 0.008, 0.016), (0, 0, 0), (0.85, 0.3, 0.2, 1), 0.05, friction=1.5)
+            add_rod(knob, 0.006, 0.012, (0, 0, -0.014), STEEL, 0.05)
 
     def arrange(self, rng: Draws, base: NDArray, variation: NDArray) -> dict[str, NDArray]:
         """Put the basin somewhere, both taps shut."""
