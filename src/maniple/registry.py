@@ -24,7 +24,7 @@ TASKS: dict[str, str] = {
     "panda/CloseBox-v0": "maniple.envs.panda.close_box:CloseBox",
     "panda/StackBlocks-v0": "maniple.envs.panda.stack_blocks:StackBlocks",
     "panda/PushButtons-v0": "maniple.envs.panda.push_buttons:PushButtons",
-    "panda/SlideBlockToColorTarget-v0": "maniple.envs.panda.slide_block_to_color_target:SlideBlockToColorTarget", # noqa: E501
+    "panda/SlideBlockToColorTarget-v0": "maniple.envs.panda.slide_block_to_color_target:SlideBlockToColorTarget",  # noqa: E501
     "panda/ReachAndDrag-v0": "maniple.envs.panda.reach_and_drag:ReachAndDrag",
     "panda/InsertOntoSquarePeg-v0": "maniple.envs.panda.insert_onto_square_peg:InsertOntoSquarePeg",
     "panda/PutItemInDrawer-v0": "maniple.envs.panda.put_item_in_drawer:PutItemInDrawer",
@@ -36,10 +36,10 @@ TASKS: dict[str, str] = {
     "panda/PressSwitch-v0": "maniple.envs.panda.press_switch:PressSwitch",
     "panda/TurnTap-v0": "maniple.envs.panda.turn_tap:TurnTap",
     "panda/MeatOffGrill-v0": "maniple.envs.panda.meat_off_grill:MeatOffGrill",
-    "panda/PutGroceriesInCupboard-v0": "maniple.envs.panda.put_groceries_in_cupboard:PutGroceriesInCupboard", # noqa: E501
+    "panda/PutGroceriesInCupboard-v0": "maniple.envs.panda.put_groceries_in_cupboard:PutGroceriesInCupboard",  # noqa: E501
     "panda/StackCups-v0": "maniple.envs.panda.stack_cups:StackCups",
-    "panda/PlaceWineAtRackLocation-v0": "maniple.envs.panda.place_wine_at_rack_location:PlaceWineAtRackLocation", # noqa: E501
-    "panda/SweepToDustpanOfSize-v0": "maniple.envs.panda.sweep_to_dustpan_of_size:SweepToDustpanOfSize", # noqa: E501
+    "panda/PlaceWineAtRackLocation-v0": "maniple.envs.panda.place_wine_at_rack_location:PlaceWineAtRackLocation",  # noqa: E501
+    "panda/SweepToDustpanOfSize-v0": "maniple.envs.panda.sweep_to_dustpan_of_size:SweepToDustpanOfSize",  # noqa: E501
     "panda/LampOn-v0": "maniple.envs.panda.lamp_on:LampOn",
     "panda/BlockPyramid-v0": "maniple.envs.panda.block_pyramid:BlockPyramid",
     "panda/OpenMicrowave-v0": "maniple.envs.panda.open_microwave:OpenMicrowave",

@@ -180,9 +180,7 @@ class TaskGroup:
             ctrl[:] = after if part == 1.0 else before + part * (after - before)
             self.sim.step(active, self.sim.substeps // len(ramp))
 
-    def _count_invalid(
-        self, invalid: NDArray[np.bool_], active: NDArray[np.bool_] | None
-    ) -> None:
+    def _count_invalid(self, invalid: NDArray[np.bool_], active: NDArray[np.bool_] | None) -> None:
         if active is not None:
             invalid &= active
         self._invalid_count += invalid

@@ -38,9 +38,7 @@ class Sim:
         """Return a live array over an MjData field, as in `bind("site_xpos")`."""
         return self.batch.bind(field)
 
-    def step(
-        self, active: NDArray[np.bool_] | None = None, substeps: int | None = None
-    ) -> None:
+    def step(self, active: NDArray[np.bool_] | None = None, substeps: int | None = None) -> None:
         """Advance the active rows (None: all) by one control step, or some of its substeps."""
         self.batch.step(active, self.substeps if substeps is None else substeps, CURRENT)
 

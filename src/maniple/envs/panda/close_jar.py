@@ -40,8 +40,7 @@ class CloseJar(PandaTask):
         return [
             f"close the {colour} jar",
             f"screw on the {colour} jar lid",
-            "grasping the lid, lift it from the table and use it to seal the "
-            f"{colour} jar",
+            f"grasping the lid, lift it from the table and use it to seal the {colour} jar",
             f"pick up the lid from the table and put it on the {colour} jar",
         ]
 

@@ -7,8 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
-from maniple.envs.panda.expert import OPEN, SHUT, Goal, Seen, Waypoint, down, raised, release
-from maniple.envs.panda.expert import close, script, shifted
+from maniple.envs.panda.expert import (
+    OPEN,
+    SHUT,
+    Goal,
+    Seen,
+    Waypoint,
+    close,
+    down,
+    raised,
+    release,
+    script,
+    shifted,
+)
 from maniple.envs.panda.hold import nothing_held
 from maniple.envs.panda.parts import NO_BITS, add_ball, add_box, add_fixture, add_thing
 from maniple.envs.panda.spot import on

@@ -8,14 +8,25 @@ from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
 from maniple.envs.panda.blocks import any_yaw
-from maniple.envs.panda.expert import OPEN, SHUT, Goal, Seen, Waypoint, close, down, raised
-from maniple.envs.panda.expert import release, script, shifted
+from maniple.envs.panda.expert import (
+    OPEN,
+    SHUT,
+    Goal,
+    Seen,
+    Waypoint,
+    close,
+    down,
+    raised,
+    release,
+    script,
+    shifted,
+)
 from maniple.envs.panda.hold import nothing_held
 from maniple.envs.panda.parts import add_box, add_fixture, add_rod, add_thing
-from maniple.envs.panda.spot import lying, on, scatter
+from maniple.envs.panda.spot import SHOULDER, lying, on, scatter
 from maniple.envs.panda.stage import PandaTask, near
 from maniple.envs.panda.volume import Volume
-from maniple.sim.rotation import quat_mul, quat_yaw
+from maniple.sim.rotation import quat_mul, quat_rotate, quat_yaw
 from maniple.sim.state import State, norm
 
 # Half sizes of boxes; radius and half height of tins.
@@ -79,7 +90,7 @@ class PutGroceriesInCupboard(PandaTask):
         """Stand the groceries before the cupboard."""
         places = {"cupboard": on(base, (0.25, 0, 0))}
         spots = scatter(rng, base, len(BODIES), (-0.16, -0.30), (0.03, 0.30), 0.11, wrist_m=0.3)
-        spots = _with_room_for(variation, spots)
+        spots = _with_room_for(variation, base, spots)
         for k, body in enumerate(BODIES):
             places[body] = lying(base, spots[:, k], HEIGHTS[k] / 2, any_yaw(rng))
         return places
@@ -102,11 +113,15 @@ class PutGroceriesInCupboard(PandaTask):
         return s.note("variation").astype(np.intp)
 
 
-def _with_room_for(index: NDArray, spots: NDArray) -> NDArray:
+def _with_room_for(index: NDArray, base: NDArray, spots: NDArray) -> NDArray:
     """Give the wanted thing the loneliest place: the hand is 20 cm wide."""
+    level = np.concatenate([spots, np.zeros((*spots.shape[:2], 1))], -1)
+    out = base[:, None, :3] + quat_rotate(base[:, None, 3:], level) - SHOULDER
+    # Neither under the arm itself nor at the cupboard's very front.
+    is_bad = (np.hypot(out[..., 0], out[..., 1]) < 0.42) | (spots[..., 0] > -0.03)
     way = spots[:, :, None] - spots[:, None]
     far = np.sqrt(way[..., 0] ** 2 + way[..., 1] ** 2) + 9.0 * np.eye(spots.shape[1])
-    rows, best = np.arange(len(spots)), far.min(2).argmax(1)
+    rows, best = np.arange(len(spots)), (far.min(2) - is_bad).argmax(1)
     swapped = spots.copy()
     swapped[rows, index], swapped[rows, best] = spots[rows, best], spots[rows, index]
     return swapped
@@ -132,6 +147,7 @@ def _inside(depth_m: float, up_m: float):
 
 expert = script(
     PutGroceriesInCupboard,
+    Waypoint(raised(_top, 0.40), OPEN, tolerance_m=0.05),
     Waypoint(raised(_top, 0.12), OPEN, tolerance_m=0.012),
     Waypoint(_top, OPEN, 1, 0.004, 0.03),
     close(),

@@ -7,12 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
-from maniple.envs.panda.expert import SHUT, Goal, Seen, Waypoint, down, script
-from maniple.envs.panda.slide_block_to_target import BLOCK_HALF_M, add_slider, add_square
+from maniple.envs.panda.expert import Goal, Seen, down, script
+from maniple.envs.panda.slide_block_to_target import (
+    BLOCK_HALF_M,
+    add_slider,
+    add_square,
+    slide,
+)
 from maniple.envs.panda.spot import on
 from maniple.envs.panda.stage import DOWN_M, PandaTask, near
 from maniple.envs.panda.volume import Volume
-from maniple.sim.rotation import quat_conj, quat_rotate, quat_yaw
+from maniple.sim.rotation import quat_yaw
 from maniple.sim.state import State, norm
 
 NAMES = ("green", "blue", "pink", "yellow")
@@ -27,7 +32,7 @@ class SlideBlockToColorTarget(PandaTask):
 
     variations = 4
     corners = ((-0.27, -0.35), (0.275, 0.2))
-    reached = tuple((x, y, DOWN_M + 0.05) for x, y in (*PLACES, (0.025, 0.06), (0.1, -0.025)))
+    reached = tuple((x, y, DOWN_M + 0.05) for x, y in (*PLACES, (0.025, -0.025)))
     bodies = ("block", *SQUARES)
 
     def sentences(self, variation: int) -> list[str]:
@@ -68,31 +73,9 @@ class SlideBlockToColorTarget(PandaTask):
         return np.stack(options)[s.note("variation").astype(np.intp), np.arange(s.rows)]
 
 
-def _push(axis: int, begins: bool, up_m: float, gap_m: float = 0.075):
-    """Goal behind the block, or where a push along one axis of the scene ends."""
-
-    def goal(seen: Seen) -> Goal:
-        frame = seen.quat(SQUARES[0])
-        target = seen.choose(seen.variation, [seen.pos(n) for n in SQUARES])
-        way = quat_rotate(quat_conj(frame), target - seen.pos("block"))
-        need = np.where(np.abs(way[:, axis]) > 0.04, way[:, axis], 0.0)
-        offset = np.zeros((len(way), 3))
-        # A push stops short by half a block and half a gripper.
-        offset[:, axis] = -gap_m * np.sign(need) if begins else need - 0.038 * np.sign(need)
-        offset[:, 2] = np.where(need == 0, 0.12, up_m)
-        yaw = quat_yaw(frame) + (np.pi / 2 if axis else 0.0)
-        return seen.pos("block") + quat_rotate(frame, offset), down(yaw)
-
-    return goal
+def _onto_square(seen: Seen) -> Goal:
+    target = seen.choose(seen.variation, [seen.pos(n) for n in SQUARES])
+    return target + [0.0, 0.0, BLOCK_HALF_M], down(quat_yaw(seen.quat(SQUARES[0])), np.pi / 2)
 
 
-_STEPS = [
-    [
-        Waypoint(_push(axis, True, 0.1), SHUT, tolerance_m=0.02),
-        Waypoint(_push(axis, True, -0.004), SHUT),
-        Waypoint(_push(axis, False, -0.004), SHUT, tolerance_m=0.01, step_m=0.025),
-        Waypoint(_push(axis, True, 0.1, 0.09), SHUT, tolerance_m=0.03),
-    ]
-    for axis in (0, 1)
-]
-expert = script(SlideBlockToColorTarget, *_STEPS)
+expert = script(SlideBlockToColorTarget, slide(_onto_square))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
-from maniple.envs.panda.expert import SHUT, Waypoint, over, script
+from maniple.envs.panda.expert import OPEN, SHUT, Goal, Seen, Waypoint, close, over, script
 from maniple.envs.panda.parts import NO_BITS, add_box, add_fixture, add_thing
 from maniple.envs.panda.spot import on
 from maniple.envs.panda.stage import DOWN_M, PandaTask, near
@@ -22,7 +24,7 @@ class SlideBlockToTarget(PandaTask):
     """Slide the block to the target."""
 
     corners = ((-0.03, -0.14), (0.08, 0.2))
-    reached = tuple((0.025, y, DOWN_M + z) for y in (-0.14, 0.14) for z in (0.02, 0.1))
+    reached = tuple((0.025, y, DOWN_M + z) for y in (-0.03, 0.15) for z in (0.02, 0.1))
     bodies = ("block", "target")
 
     def sentences(self, variation: int) -> list[str]:
@@ -74,12 +76,14 @@ def add_square(
     add_box(add_fixture(spec, name), flat, rgba=(*rgb, 1.0), bits=NO_BITS, name=name)
 
 
-_BEHIND = -0.105
-_ALONG = np.pi / 2
+def slide(to: Callable[[Seen], Goal]) -> list[Waypoint]:
+    """Take the block between the fingers and slide it: pushed at one point it turns and escapes."""
+    return [
+        Waypoint(over("block", (0, 0, 0.09)), OPEN, tolerance_m=0.015),
+        Waypoint(over("block"), OPEN, 1, 0.005, 0.03),
+        close(),
+        Waypoint(to, SHUT, step_m=0.03),
+    ]
 
-expert = script(
-    SlideBlockToTarget,
-    Waypoint(over("block", (0, _BEHIND, 0.08), _ALONG, np.pi), SHUT, tolerance_m=0.02),
-    Waypoint(over("block", (0, _BEHIND, -0.003), _ALONG, np.pi), SHUT),
-    Waypoint(over("target", (0, -0.005, 0.02), _ALONG, np.pi), SHUT, step_m=0.025),
-)
+
+expert = script(SlideBlockToTarget, slide(over("target", (0, 0, BLOCK_HALF_M))))

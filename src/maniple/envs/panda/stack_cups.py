@@ -8,8 +8,18 @@ from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
 from maniple.envs.panda.blocks import other_colours
-from maniple.envs.panda.expert import OPEN, SHUT, Goal, Seen, Waypoint, down, pick, release
-from maniple.envs.panda.expert import script, shifted
+from maniple.envs.panda.expert import (
+    OPEN,
+    SHUT,
+    Goal,
+    Seen,
+    Waypoint,
+    down,
+    pick,
+    release,
+    script,
+    shifted,
+)
 from maniple.envs.panda.hold import nothing_held
 from maniple.envs.panda.parts import Body, add_box, add_rod, add_thing
 from maniple.envs.panda.spot import lying, scatter
