@@ -14,36 +14,6 @@ TASKS: dict[str, str] = {
     "so101/PushCube-v0": "maniple.envs.so101.push_cube:PushCube",
     "so101/LiftCube-v0": "maniple.envs.so101.lift_cube:LiftCube",
     "so101/StackCubes-v0": "maniple.envs.so101.stack_cubes:StackCubes",
-    "panda/ReachTarget-v0": "maniple.envs.panda.reach_target:ReachTarget",
-    "panda/PushButton-v0": "maniple.envs.panda.push_button:PushButton",
-    "panda/PickAndLift-v0": "maniple.envs.panda.pick_and_lift:PickAndLift",
-    "panda/SlideBlockToTarget-v0": "maniple.envs.panda.slide_block_to_target:SlideBlockToTarget",
-    "panda/OpenDrawer-v0": "maniple.envs.panda.open_drawer:OpenDrawer",
-    "panda/CloseDrawer-v0": "maniple.envs.panda.close_drawer:CloseDrawer",
-    "panda/TakeLidOffSaucepan-v0": "maniple.envs.panda.take_lid_off_saucepan:TakeLidOffSaucepan",
-    "panda/CloseBox-v0": "maniple.envs.panda.close_box:CloseBox",
-    "panda/StackBlocks-v0": "maniple.envs.panda.stack_blocks:StackBlocks",
-    "panda/PushButtons-v0": "maniple.envs.panda.push_buttons:PushButtons",
-    "panda/SlideBlockToColorTarget-v0": "maniple.envs.panda.slide_block_to_color_target:SlideBlockToColorTarget",  # noqa: E501
-    "panda/ReachAndDrag-v0": "maniple.envs.panda.reach_and_drag:ReachAndDrag",
-    "panda/InsertOntoSquarePeg-v0": "maniple.envs.panda.insert_onto_square_peg:InsertOntoSquarePeg",
-    "panda/PutItemInDrawer-v0": "maniple.envs.panda.put_item_in_drawer:PutItemInDrawer",
-    "panda/PutMoneyInSafe-v0": "maniple.envs.panda.put_money_in_safe:PutMoneyInSafe",
-    "panda/CloseJar-v0": "maniple.envs.panda.close_jar:CloseJar",
-    "panda/OpenBox-v0": "maniple.envs.panda.open_box:OpenBox",
-    "panda/LightBulbIn-v0": "maniple.envs.panda.light_bulb_in:LightBulbIn",
-    "panda/PutRubbishInBin-v0": "maniple.envs.panda.put_rubbish_in_bin:PutRubbishInBin",
-    "panda/PressSwitch-v0": "maniple.envs.panda.press_switch:PressSwitch",
-    "panda/TurnTap-v0": "maniple.envs.panda.turn_tap:TurnTap",
-    "panda/MeatOffGrill-v0": "maniple.envs.panda.meat_off_grill:MeatOffGrill",
-    "panda/PutGroceriesInCupboard-v0": "maniple.envs.panda.put_groceries_in_cupboard:PutGroceriesInCupboard",  # noqa: E501
-    "panda/StackCups-v0": "maniple.envs.panda.stack_cups:StackCups",
-    "panda/PlaceWineAtRackLocation-v0": "maniple.envs.panda.place_wine_at_rack_location:PlaceWineAtRackLocation",  # noqa: E501
-    "panda/SweepToDustpanOfSize-v0": "maniple.envs.panda.sweep_to_dustpan_of_size:SweepToDustpanOfSize",  # noqa: E501
-    "panda/LampOn-v0": "maniple.envs.panda.lamp_on:LampOn",
-    "panda/BlockPyramid-v0": "maniple.envs.panda.block_pyramid:BlockPyramid",
-    "panda/OpenMicrowave-v0": "maniple.envs.panda.open_microwave:OpenMicrowave",
-    "panda/ToiletSeatDown-v0": "maniple.envs.panda.toilet_seat_down:ToiletSeatDown",
 }
 
 ROBOTS: dict[str, str] = {
@@ -56,44 +26,50 @@ EXPERTS: dict[str, str] = {
     "so101/PushCube-v0": "maniple.envs.so101.experts:push_cube",
     "so101/LiftCube-v0": "maniple.envs.so101.experts:lift_cube",
     "so101/StackCubes-v0": "maniple.envs.so101.experts:stack_cubes",
-    "panda/ReachTarget-v0": "maniple.envs.panda.reach_target:expert",
-    "panda/PushButton-v0": "maniple.envs.panda.push_button:expert",
-    "panda/PickAndLift-v0": "maniple.envs.panda.pick_and_lift:expert",
-    "panda/SlideBlockToTarget-v0": "maniple.envs.panda.slide_block_to_target:expert",
-    "panda/OpenDrawer-v0": "maniple.envs.panda.open_drawer:expert",
-    "panda/CloseDrawer-v0": "maniple.envs.panda.close_drawer:expert",
-    "panda/TakeLidOffSaucepan-v0": "maniple.envs.panda.take_lid_off_saucepan:expert",
-    "panda/CloseBox-v0": "maniple.envs.panda.close_box:expert",
-    "panda/StackBlocks-v0": "maniple.envs.panda.stack_blocks:expert",
-    "panda/PushButtons-v0": "maniple.envs.panda.push_buttons:expert",
-    "panda/SlideBlockToColorTarget-v0": "maniple.envs.panda.slide_block_to_color_target:expert",
-    "panda/ReachAndDrag-v0": "maniple.envs.panda.reach_and_drag:expert",
-    "panda/InsertOntoSquarePeg-v0": "maniple.envs.panda.insert_onto_square_peg:expert",
-    "panda/PutItemInDrawer-v0": "maniple.envs.panda.put_item_in_drawer:expert",
-    "panda/PutMoneyInSafe-v0": "maniple.envs.panda.put_money_in_safe:expert",
-    "panda/CloseJar-v0": "maniple.envs.panda.close_jar:expert",
-    "panda/OpenBox-v0": "maniple.envs.panda.open_box:expert",
-    "panda/LightBulbIn-v0": "maniple.envs.panda.light_bulb_in:expert",
-    "panda/PutRubbishInBin-v0": "maniple.envs.panda.put_rubbish_in_bin:expert",
-    "panda/PressSwitch-v0": "maniple.envs.panda.press_switch:expert",
-    "panda/TurnTap-v0": "maniple.envs.panda.turn_tap:expert",
-    "panda/MeatOffGrill-v0": "maniple.envs.panda.meat_off_grill:expert",
-    "panda/PutGroceriesInCupboard-v0": "maniple.envs.panda.put_groceries_in_cupboard:expert",
-    "panda/StackCups-v0": "maniple.envs.panda.stack_cups:expert",
-    "panda/PlaceWineAtRackLocation-v0": "maniple.envs.panda.place_wine_at_rack_location:expert",
-    "panda/SweepToDustpanOfSize-v0": "maniple.envs.panda.sweep_to_dustpan_of_size:expert",
-    "panda/LampOn-v0": "maniple.envs.panda.lamp_on:expert",
-    "panda/BlockPyramid-v0": "maniple.envs.panda.block_pyramid:expert",
-    "panda/OpenMicrowave-v0": "maniple.envs.panda.open_microwave:expert",
-    "panda/ToiletSeatDown-v0": "maniple.envs.panda.toilet_seat_down:expert",
 }
+
+# RLBench's names: each is a file in envs/panda with a class of that name, and an expert.
+RLBENCH = (
+    "reach_target", "push_button", "pick_and_lift", "slide_block_to_target", "open_drawer",
+    "close_drawer", "take_lid_off_saucepan", "close_box", "stack_blocks", "push_buttons",
+    "slide_block_to_color_target", "reach_and_drag", "insert_onto_square_peg",
+    "put_item_in_drawer", "put_money_in_safe", "close_jar", "open_box", "light_bulb_in",
+    "put_rubbish_in_bin", "press_switch", "turn_tap", "meat_off_grill",
+    "put_groceries_in_cupboard", "stack_cups", "place_wine_at_rack_location",
+    "sweep_to_dustpan_of_size", "lamp_on", "block_pyramid", "open_microwave", "toilet_seat_down",
+)  # fmt: skip
+
+for _name in RLBENCH:
+    _class = "".join(word.capitalize() for word in _name.split("_"))
+    TASKS[f"panda/{_class}-v0"] = f"maniple.envs.panda.{_name}:{_class}"
+    EXPERTS[f"panda/{_class}-v0"] = f"maniple.envs.panda.{_name}:expert"
 
 ENGINES = ("auto", "native", "process", "serial")
 
 
+def canonical(task: str) -> str:
+    """Return the id of a task that is called as people call it.
+
+    'OpenDrawer', 'open_drawer' and 'open-drawer' are all 'panda/OpenDrawer-v0'. A name that is
+    no task's is returned as it is.
+    """
+    if task in TASKS:
+        return task
+    plain = _plain(task)
+    return next((id for id in TASKS if _plain(id) == plain), task)
+
+
+def _plain(task: str) -> str:
+    """A name without its robot, version, capitals, dashes and underscores."""
+    name = task.rpartition("/")[2].lower()
+    head, _, version = name.rpartition("-v")
+    name = head if head and version.isdigit() else name
+    return name.replace("-", "").replace("_", "")
+
+
 def find(task: str) -> type:
-    """Return a task's class by its id."""
-    return _load(TASKS, "task", task, "'maniple list'")
+    """Return a task's class by its id, or by its name alone."""
+    return _load(TASKS, "task", canonical(task), "'maniple list'")
 
 
 def find_robot(robot: str) -> Any:
@@ -103,6 +79,7 @@ def find_robot(robot: str) -> Any:
 
 def expert(task: str, num_envs: int) -> Any:
     """Return the scripted expert of a task, for a batch of environments."""
+    task = canonical(task)
     if task not in EXPERTS:
         find(task)
         raise BadConfig(f"{task} has no scripted expert. Tasks with one: {', '.join(EXPERTS)}.")
@@ -201,7 +178,7 @@ def recipe(id: str | Callable[..., Any], options: dict[str, Any]) -> Any:
     from maniple.envs.extended import ExtendedRecipe, is_extended
     from maniple.envs.group import TaskRecipe
 
-    if not isinstance(id, str) or (id not in TASKS and _is_gymnasium_id(id)):
+    if not isinstance(id, str) or (canonical(id) not in TASKS and _is_gymnasium_id(id)):
         return _foreign_recipe(id, options)
     task = find(id)
     kind = ExtendedRecipe if is_extended(task) else TaskRecipe
