@@ -58,7 +58,7 @@ class PandaTask(Task):
     ee_high_m = WORKSPACE_HIGH_M
     timestep_s = 0.005
     substeps = 20
-    ramp = (0.4, 0.8, 1.0, 1.0)
+    ramp = (0.6, 1.0)
     episode_steps = 200
     cameras = ("front", "wrist", "left_shoulder", "right_shoulder", "overhead")
     bounds: ClassVar[dict[str, Bounds]] = {
