@@ -27,6 +27,7 @@ from maniple.sim.control.arm import JointPosition, JointVelocity
 from maniple.sim.control.control import Control
 from maniple.sim.control.endeffector import EndEffector
 from maniple.sim.control.joint import DeltaJoint, Joint, RawJoint
+from maniple.sim.control.planning import Planning
 from maniple.sim.control.pose import DeltaPose, Pose
 from maniple.sim.paint import Paint
 from maniple.sim.randomise import Randomiser
@@ -145,7 +146,9 @@ class TaskGroup:
             self._began += ~active
         self._clock += 1
         self._actions = actions
-        if self._ramps:
+        if isinstance(self.control, Planning):
+            self._play(self.control, actions, active)
+        elif self._ramps:
             self._step_smoothly(before, active)
         else:
             self.sim.step(active)
@@ -179,6 +182,20 @@ class TaskGroup:
         for part in ramp:
             ctrl[:] = after if part == 1.0 else before + part * (after - before)
             self.sim.step(active, self.sim.substeps // len(ramp))
+
+    def _play(self, control: Planning, actions: NDArray, active: NDArray[np.bool_] | None) -> None:
+        """Let every row go its whole way, or until it has succeeded."""
+        ways = control.ways(actions, self.state.ctrl, self.sim, active)
+        lengths = np.array([len(way) for way in ways])
+        substeps = round(control.period_s / self.model.opt.timestep)
+        for k in range(int(lengths.max())):
+            moving = lengths > k
+            for row in np.flatnonzero(moving):
+                self.state.ctrl[row] = ways[row][k]
+            self.sim.step(moving, substeps)
+            if self._notices:
+                self.task.notice(self.state, moving)
+            lengths = np.where(self.task.success(self.state), 0, lengths)
 
     def _count_invalid(self, invalid: NDArray[np.bool_], active: NDArray[np.bool_] | None) -> None:
         if active is not None:
@@ -439,6 +456,9 @@ def _control(
         return JointPosition(model, task.robot)
     if kind == "joint_velocity":
         return JointVelocity(model, task.robot, step_s=model.opt.timestep * task.substeps)
+    if kind == "planning":
+        box = task.ee_low_m, task.ee_high_m
+        return Planning(model, task.robot, task.base, rows, *box)
     if kind in ("ik", "delta_ee"):
         make = Pose if kind == "ik" else DeltaPose
         box = task.ee_low_m, task.ee_high_m

@@ -25,6 +25,7 @@ class Kinematics:
         spec = mujoco.MjSpec()
         spec.compiler.degree = False
         robot.add(spec, base)
+        self.rows = rows
         # Where things are is all that is asked: nothing touches and nothing is held back.
         spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
         spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
@@ -102,23 +103,28 @@ class Kinematics:
         """
         tip, turn = self.forward(q)
         pos, mat = _carrot(tip, turn, goal_pos, goal_mat, how)
-        error = _error(tip, turn, pos, mat)
+        error = pose_error(tip, turn, pos, mat)
         home = how.pull * (np.asarray(how.posture) - q)
         free = np.ones_like(q)
         is_there = np.zeros(len(q), np.bool_)
         for k in range(how.iterations):
             jac = self.jacobian(tip)
-            wanted = q + _damped_step(jac * free[:, None, :], error, home * (k == 0), how.damping)
+            wanted = q + damped_step(jac * free[:, None, :], error, home * (k == 0), how.damping)
             clipped = np.clip(wanted, self.low, self.high)
             # A joint that ran into its limit cannot help in the next iteration.
             free = free * (wanted == clipped)
             q = np.where(is_there[:, None], q, clipped)
             tip, turn = self.forward(q)
-            error = _error(tip, turn, pos, mat)
-            is_there = _is_small(error, how.exact_m, how.exact_rad)
+            error = pose_error(tip, turn, pos, mat)
+            is_there = is_small(error, how.exact_m, how.exact_rad)
             if k + 1 >= how.at_least and is_there.all():
                 break
-        return q, _is_small(error, how.close_m, how.close_rad)
+        return q, is_small(error, how.close_m, how.close_rad)
+
+    def is_at(self, q: NDArray, pos: NDArray, mat: NDArray) -> bool:
+        """Whether the tip of the first row is at a pose, within half a millimetre."""
+        tip, turn = self.forward(q)
+        return bool(is_small(pose_error(tip, turn, pos, mat), 5e-4, 2e-3)[0])
 
 
 @dataclass(frozen=True)
@@ -153,15 +159,17 @@ def _carrot(
     return tip + way * part, quat_mat(turn_part(start, end, part))
 
 
-def _error(tip: NDArray, turn: NDArray, pos: NDArray, mat: NDArray) -> NDArray:
+def pose_error(tip: NDArray, turn: NDArray, pos: NDArray, mat: NDArray) -> NDArray:
+    """What is missing to a pose: metres, then a rotation vector, (rows, 6)."""
     return np.concatenate([pos - tip, turn_between(turn, mat)], axis=1)
 
 
-def _is_small(error: NDArray, m: float, rad: float) -> NDArray[np.bool_]:
+def is_small(error: NDArray, m: float, rad: float) -> NDArray[np.bool_]:
+    """Whether every part of a pose error is below its bound."""
     return (np.abs(error[:, :3]).max(1) < m) & (np.abs(error[:, 3:]).max(1) < rad)
 
 
-def _damped_step(jac: NDArray, error: NDArray, drift: NDArray, damping: float) -> NDArray:
+def damped_step(jac: NDArray, error: NDArray, drift: NDArray, damping: float) -> NDArray:
     """The smallest change of the joints beside `drift` that removes the error."""
     turned = np.ascontiguousarray(np.swapaxes(jac, 1, 2))
     square = jac @ turned + damping**2 * np.eye(6)

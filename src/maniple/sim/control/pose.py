@@ -35,23 +35,35 @@ class Pose:
         low_m: Vec3,
         high_m: Vec3,
     ) -> None:
-        low = np.array([*low_m, -1, -1, -1, -1, 0], np.float32)
-        high = np.array([*high_m, 1, 1, 1, 1, 1], np.float32)
-        self.action = ArraySpec((8,), np.dtype(np.float32), low, high)
+        self.action = pose_spec(low_m, high_m)
         self.invalid = np.zeros(rows, np.bool_)
         self._low, self._high = np.array(low_m) - 1e-6, np.array(high_m) + 1e-6
         self._mover = Mover(model, robot, base, rows, threads)
 
     def command(self, actions: NDArray, ctrl: NDArray) -> NDArray:
         """Return servo targets whose tip is one step nearer."""
-        wanted = actions.astype(np.float64)
-        pos, quat = wanted[:, :3], wanted[:, [6, 3, 4, 5]]
-        squares = quat * quat
-        length = np.sqrt(squares[:, 0] + squares[:, 1] + squares[:, 2] + squares[:, 3])
-        is_inside = ((pos >= self._low) & (pos <= self._high)).all(1)
-        is_sound = is_inside & (length > SMALLEST_QUAT)
-        mat = quat_mat(quat / np.maximum(length, SMALLEST_QUAT)[:, None])
-        return self._mover.move(pos, mat, is_sound, wanted[:, 7], ctrl, self.invalid)
+        pos, quat, is_sound = checked_pose(actions, self._low, self._high)
+        return self._mover.move(pos, quat_mat(quat), is_sound, actions[:, 7], ctrl, self.invalid)
+
+
+def pose_spec(low_m: Vec3, high_m: Vec3) -> ArraySpec:
+    """Return what an action of eight numbers may be."""
+    low = np.array([*low_m, -1, -1, -1, -1, 0], np.float32)
+    high = np.array([*high_m, 1, 1, 1, 1, 1], np.float32)
+    return ArraySpec((8,), np.dtype(np.float32), low, high)
+
+
+def checked_pose(
+    actions: NDArray, low_m: NDArray, high_m: NDArray
+) -> tuple[NDArray, NDArray, NDArray[np.bool_]]:
+    """Split actions into positions and unit quaternions (w x y z); say which make sense."""
+    wanted = actions.astype(np.float64)
+    pos, quat = wanted[:, :3], wanted[:, [6, 3, 4, 5]]
+    squares = quat * quat
+    length = np.sqrt(squares[:, 0] + squares[:, 1] + squares[:, 2] + squares[:, 3])
+    is_inside = ((pos >= low_m) & (pos <= high_m)).all(1)
+    unit = quat / np.maximum(length, SMALLEST_QUAT)[:, None]
+    return pos, unit, is_inside & (length > SMALLEST_QUAT)
 
 
 class DeltaPose:
