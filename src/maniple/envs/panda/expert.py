@@ -82,7 +82,7 @@ class PandaExpert:
         self._goal_pos, self._goal_turn = np.zeros((num_envs, 3)), np.zeros((num_envs, 4))
         self._pos, self._turn = np.zeros((num_envs, 3)), np.zeros((num_envs, 4))
         self._is_new = np.ones(num_envs, np.bool_)
-        self._begins = np.ones(num_envs, np.bool_)
+        self._begins = np.full(num_envs, 2)
 
     def act(self, obs: Obs) -> NDArray[np.float32]:
         """Return the next action of every row."""
@@ -112,13 +112,21 @@ class PandaExpert:
     def reset(self, rows: NDArray[np.bool_] | slice = slice(None)) -> None:
         """Start over in rows that begin an episode."""
         self._at[rows] = self._steps[rows] = self._held[rows] = 0
-        self._is_new[rows] = self._begins[rows] = True
+        self._is_new[rows] = True
+        self._begins[rows] = 2
 
     def _latch(self, seen: Seen) -> None:
-        """Work out the goals of waypoints that begin now."""
-        self._pos = np.where(self._begins[:, None], seen.tip, self._pos)
-        self._turn = np.where(self._begins[:, None], seen.turn, self._turn)
-        self._begins[:] = False
+        """Work out the goals of waypoints that begin now.
+
+        Twice at an episode's beginning: where rows are reset in the next step, what is seen first
+        is still the end of the episode before.
+        """
+        begins = self._begins > 0
+        self._pos = np.where(begins[:, None], seen.tip, self._pos)
+        self._turn = np.where(begins[:, None], seen.turn, self._turn)
+        self._at[begins] = self._steps[begins] = self._held[begins] = 0
+        self._is_new |= begins
+        self._begins[begins] -= 1
         if not self._is_new.any():
             return
         for k in np.unique(self._at[self._is_new]):

@@ -19,9 +19,9 @@ from maniple.sim.state import State
 
 BUTTONS = ("button0", "button1", "button2")
 MOST, VARIATIONS = 3, 50
-TRIPLES = list(
-    itertools.islice(itertools.permutations(range(len(BUTTON_COLOURS)), 3), VARIATIONS // MOST + 1)
-)
+_ALL = list(itertools.permutations(range(len(BUTTON_COLOURS)), 3))
+# Spread over all of them, so that every variation is told in another way.
+TRIPLES = _ALL[:: len(_ALL) // (VARIATIONS // MOST + 1)][: VARIATIONS // MOST + 1]
 
 
 class PushButtons(PandaTask):
