@@ -17,9 +17,9 @@ from maniple.sim.rotation import (
     mats_quat,
     quat_mat,
     quat_mul,
+    small_turn,
     turn_angle,
     turn_part,
-    vector_quat,
 )
 
 HOME_POSE = np.array([0.2784, -0.0082, 1.4722, 0.0, 0.9927, 0.0, 0.121])
@@ -160,7 +160,7 @@ def test_turns():
     assert np.allclose(
         mats_quat(quat_mat(a)) * np.sign((mats_quat(quat_mat(a)) * a).sum(1))[:, None], a
     )
-    b = quat_mul(vector_quat(np.array([0.0, 0.0, 0.8])), a)
+    b = quat_mul(small_turn(np.array([0.0, 0.0, 2 * np.tan(0.4)])), a)
     assert turn_angle(a, b) == pytest.approx(np.full((50, 1), 0.8))
     half = turn_part(a, b, np.full((50, 1), 0.5))
     assert turn_angle(half, b) == pytest.approx(np.full((50, 1), 0.4))

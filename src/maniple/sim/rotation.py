@@ -161,11 +161,30 @@ def turn_part(from_wxyz: NDArray, to_wxyz: NDArray, part: NDArray) -> NDArray:
     return quat_mul(step, from_wxyz)
 
 
-def vector_quat(turn_rad: NDArray) -> NDArray:
-    """Quaternions of rotation vectors: (..., 3) to (..., 4)."""
-    angle = _length(np.asarray(turn_rad, np.float64))
-    axis = turn_rad / np.maximum(angle, 1e-12)
-    return np.concatenate([np.cos(angle / 2), axis * np.sin(angle / 2)], -1)
+def chord(from_wxyz: NDArray, to_wxyz: NDArray) -> tuple[NDArray, NDArray]:
+    """Straight way between quaternions (..., 4), the short one, and its length (..., 1).
+
+    For a turn by an angle it is 2 sin(angle / 4) long. No sine is taken: the last bits of numpy's
+    depend on how many rows there are.
+    """
+    dot = (
+        from_wxyz[..., 0:1] * to_wxyz[..., 0:1]
+        + from_wxyz[..., 1:2] * to_wxyz[..., 1:2]
+        + from_wxyz[..., 2:3] * to_wxyz[..., 2:3]
+        + from_wxyz[..., 3:4] * to_wxyz[..., 3:4]
+    )
+    way = np.where(dot < 0, -to_wxyz, to_wxyz) - from_wxyz
+    return way, _length(way)
+
+
+def unit(vectors: NDArray) -> NDArray:
+    """Vectors of length 1 along the last axis."""
+    return vectors / _length(vectors)
+
+
+def small_turn(turn_rad: NDArray) -> NDArray:
+    """Quaternions of small rotation vectors, (..., 3) to (..., 4): 1 % short at half a radian."""
+    return unit(np.concatenate([np.ones_like(turn_rad[..., :1]), turn_rad / 2], -1))
 
 
 def _length(vectors: NDArray) -> NDArray:

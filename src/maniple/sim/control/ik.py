@@ -10,7 +10,7 @@ from mujoco.batch import Batch
 from numpy.typing import NDArray
 
 from maniple.sim.robots.robot import Robot
-from maniple.sim.rotation import mats_quat, quat_mat, turn_angle, turn_between, turn_part
+from maniple.sim.rotation import chord, mats_quat, quat_mat, turn_between, unit
 from maniple.sim.scene import compile_model
 
 
@@ -153,10 +153,11 @@ def _carrot(
     """The pose at the end of one step of a straight line to the goal, turning evenly."""
     way = pos - tip
     far = np.sqrt(way[:, 0] ** 2 + way[:, 1] ** 2 + way[:, 2] ** 2)[:, None]
-    start, end = mats_quat(turn), mats_quat(mat)
-    part = np.minimum(how.most_m / np.maximum(far, how.most_m), 1.0)
-    part = np.minimum(part, how.most_rad / np.maximum(turn_angle(start, end), how.most_rad))
-    return tip + way * part, quat_mat(turn_part(start, end, part))
+    start = mats_quat(turn)
+    lean, length = chord(start, mats_quat(mat))
+    most = how.most_rad / 2
+    part = np.minimum(how.most_m / np.maximum(far, how.most_m), most / np.maximum(length, most))
+    return tip + way * part, quat_mat(unit(start + lean * part))
 
 
 def pose_error(tip: NDArray, turn: NDArray, pos: NDArray, mat: NDArray) -> NDArray:
@@ -171,7 +172,15 @@ def is_small(error: NDArray, m: float, rad: float) -> NDArray[np.bool_]:
 
 def damped_step(jac: NDArray, error: NDArray, drift: NDArray, damping: float) -> NDArray:
     """The smallest change of the joints beside `drift` that removes the error."""
-    turned = np.ascontiguousarray(np.swapaxes(jac, 1, 2))
-    square = jac @ turned + damping**2 * np.eye(6)
-    rest = error[:, :, None] - jac @ drift[:, :, None]
-    return drift + (turned @ np.linalg.solve(square, rest))[:, :, 0]
+    # Added up joint by joint: a matrix product's last bits depend on where a row's numbers lie.
+    square = damping**2 * np.eye(6) + np.zeros((len(jac), 6, 6))
+    rest = error.copy()
+    for k in range(jac.shape[2]):
+        column = jac[:, :, k]
+        square += column[:, :, None] * column[:, None, :]
+        rest -= column * drift[:, k : k + 1]
+    pull = np.linalg.solve(square, rest[:, :, None])[:, :, 0]
+    step = drift.copy()
+    for k in range(6):
+        step += jac[:, k] * pull[:, k : k + 1]
+    return step

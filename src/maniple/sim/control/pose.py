@@ -11,7 +11,7 @@ from maniple.sim.control.grip import Grip
 from maniple.sim.control.ik import Approach, Kinematics
 from maniple.sim.robots.chain import Vec3
 from maniple.sim.robots.robot import Robot
-from maniple.sim.rotation import mats_quat, quat_mat, quat_mul, vector_quat
+from maniple.sim.rotation import mats_quat, quat_mat, quat_mul, small_turn
 
 SMALLEST_QUAT = 0.1
 """A quaternion shorter than this has no direction; longer ones are scaled to length 1."""
@@ -95,7 +95,7 @@ class DeltaPose:
         wanted = actions.astype(np.float64)
         tip, turn = self._mover.pose(ctrl)
         pos = np.clip(tip + wanted[:, :3] * self._steps[0], *self._box)
-        quat = quat_mul(vector_quat(wanted[:, 3:6] * self._steps[1]), mats_quat(turn))
+        quat = quat_mul(small_turn(wanted[:, 3:6] * self._steps[1]), mats_quat(turn))
         sound = np.ones(len(pos), np.bool_)
         return self._mover.move(pos, quat_mat(quat), sound, wanted[:, 6], ctrl, self.invalid)
 
