@@ -18,7 +18,7 @@ from maniple.registry import RLBENCH
 
 def main() -> None:
     """Draw, and say where."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     options.add_argument("--out", type=Path, default=Path("contact_sheet.png"))
     options.add_argument("--films", type=Path, help="folder for a film of each expert")
     options.add_argument("--size", type=int, default=160)

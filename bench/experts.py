@@ -1,6 +1,6 @@
 """Count how often every expert of the Panda succeeds, and a random policy: a table in Markdown.
 
-    python bench/experts.py --episodes 50 --random 50 --grasp contact
+python bench/experts.py --episodes 50 --random 50 --grasp contact
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from maniple.registry import RLBENCH
 
 def main() -> None:
     """Run an episode in each of many rows, task after task."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     options.add_argument("--episodes", type=int, default=50)
     options.add_argument("--random", type=int, default=0, help="episodes of a random policy")
     options.add_argument("--grasp", choices=("attach", "contact"))

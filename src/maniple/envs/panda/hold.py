@@ -112,7 +112,7 @@ class Hold:
     def _touches(self, back: NDArray, pos: NDArray, point: NDArray) -> NDArray[np.bool_]:
         """Whether points (n, 3) are at each shape, (n, shapes)."""
         local = np.abs(mat_rotate(back, point[:, None] - pos))
-        return (local <= self._reach).all(-1)
+        return np.asarray((local <= self._reach).all(-1))
 
     def _same(self, touched: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Whether any shape of the same thing is touched, (n, shapes)."""

@@ -19,15 +19,13 @@ FIXTURE_BITS = (0, WORLD_BIT | ROBOT_BIT)
 THING_BITS = (WORLD_BIT, WORLD_BIT)
 NO_BITS = (0, 0)
 
-Body = mujoco.MjsBody
 
-
-def add_fixture(spec: mujoco.MjSpec, name: str) -> Body:
+def add_fixture(spec: mujoco.MjSpec, name: str) -> mujoco.MjsBody:
     """Add a body that stays where an episode puts it; doors and drawers hang on it."""
     return spec.worldbody.add_body(name=name, mocap=True)
 
 
-def add_thing(spec: mujoco.MjSpec, name: str) -> Body:
+def add_thing(spec: mujoco.MjSpec, name: str) -> mujoco.MjsBody:
     """Add a free body; its joint has the same name."""
     body = spec.worldbody.add_body(name=name)
     body.add_freejoint(name=name)
@@ -35,7 +33,7 @@ def add_thing(spec: mujoco.MjSpec, name: str) -> Body:
 
 
 def add_moving(
-    parent: Body,
+    parent: mujoco.MjsBody,
     name: str,
     pos: Vec3,
     axis: Vec3,
@@ -44,7 +42,7 @@ def add_moving(
     damping: float = 0.5,
     friction: float = 0.0,
     spring: float = 0.0,
-) -> Body:
+) -> mujoco.MjsBody:
     """Add a drawer, door, lid or button to a fixture; its joint has the same name.
 
     Args:
@@ -68,7 +66,7 @@ def add_moving(
 
 
 def add_box(
-    body: Body,
+    body: mujoco.MjsBody,
     half: Sequence[float],
     pos: Sequence[float] = (0, 0, 0),
     rgba: Rgba = (0.8, 0.8, 0.8, 1),
@@ -83,7 +81,7 @@ def add_box(
 
 
 def add_rod(
-    body: Body,
+    body: mujoco.MjsBody,
     radius: float,
     half: float,
     pos: Sequence[float] = (0, 0, 0),
@@ -99,7 +97,7 @@ def add_rod(
 
 
 def add_ball(
-    body: Body,
+    body: mujoco.MjsBody,
     radius: float,
     pos: Sequence[float] = (0, 0, 0),
     rgba: Rgba = (0.8, 0.8, 0.8, 1),
@@ -112,7 +110,7 @@ def add_ball(
 
 
 def add_ring(
-    body: Body,
+    body: mujoco.MjsBody,
     inner: float,
     wall: float,
     half: float,
@@ -150,5 +148,5 @@ def _add(body, kind, size, pos, rgba, kg, name, bits, euler, friction) -> None:
         geom.mass = 1e-5
 
 
-def _is_free(body: Body) -> bool:
+def _is_free(body: mujoco.MjsBody) -> bool:
     return any(int(j.type) == int(mujoco.mjtJoint.mjJNT_FREE) for j in body.joints)

@@ -71,7 +71,7 @@ def _are_reached(
     x = xy[..., 0:1] + cos * wrists[:, 0] - sin * wrists[:, 1] - SHOULDER[0]
     y = xy[..., 1:2] + sin * wrists[:, 0] + cos * wrists[:, 1] - SHOULDER[1]
     z = TABLE_M + wrists[:, 2] - SHOULDER[2]
-    return _is_in_range(x, y, z, nearest_m).all(-1)
+    return np.asarray(_is_in_range(x, y, z, nearest_m).all(-1))
 
 
 def _is_in_range(

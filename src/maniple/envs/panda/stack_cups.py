@@ -21,7 +21,7 @@ from maniple.envs.panda.expert import (
     shifted,
 )
 from maniple.envs.panda.hold import nothing_held
-from maniple.envs.panda.parts import Body, add_box, add_rod, add_thing
+from maniple.envs.panda.parts import add_box, add_rod, add_thing
 from maniple.envs.panda.spot import lying, scatter
 from maniple.envs.panda.stage import PandaTask, near
 from maniple.envs.panda.volume import Volume
@@ -85,7 +85,7 @@ class StackCups(PandaTask):
         return SENSOR.detects(s, "cup1") & SENSOR.detects(s, "cup3") & nothing_held(s)
 
 
-def _add_cup(cup: Body, name: str) -> None:
+def _add_cup(cup: mujoco.MjsBody, name: str) -> None:
     """Make a cup of a foot and leaning boards."""
     lean = np.arctan2(RIM_M - FOOT_M, HEIGHT_M)
     middle = (FOOT_M + RIM_M) / 2 - WALL_M

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from maniple.core.seeds import Draws
 from maniple.envs.panda.expert import SHUT, Goal, Seen, Waypoint, down, over, pick, script
 from maniple.envs.panda.hold import is_held
-from maniple.envs.panda.parts import NO_BITS, Body, add_box, add_fixture, add_rod, add_thing
+from maniple.envs.panda.parts import NO_BITS, add_box, add_fixture, add_rod, add_thing
 from maniple.envs.panda.spot import on
 from maniple.envs.panda.stage import DOWN_M, PandaTask
 from maniple.envs.panda.volume import Volume
@@ -78,7 +78,7 @@ class SweepToDustpanOfSize(PandaTask):
 
     def success(self, s: State) -> NDArray[np.bool_]:
         """All five in the pan."""
-        return self._swept(s).all(1)
+        return np.asarray(self._swept(s).all(1))
 
     def _swept(self, s: State) -> NDArray[np.bool_]:
         found = np.stack([[sensor.detects(s, name) for name in DIRT] for sensor in SENSORS])
@@ -86,7 +86,11 @@ class SweepToDustpanOfSize(PandaTask):
 
 
 def _add_pan(
-    pans: Body, xy: tuple[float, float], half: tuple[float, float], height: float, opens: float
+    pans: mujoco.MjsBody,
+    xy: tuple[float, float],
+    half: tuple[float, float],
+    height: float,
+    opens: float,
 ) -> None:
     """Add a pan without a lip: walls behind and beside, a floor that is only seen."""
     x, y = xy

@@ -59,7 +59,8 @@ class Planning:
         pos, quat, is_sound = checked_pose(actions, *self._box)
         self.invalid[:] = False
         ways = [np.empty((0, ctrl.shape[1])) for _ in ctrl]
-        for row in range(len(ctrl)) if active is None else np.flatnonzero(active):
+        rows = np.arange(len(ctrl)) if active is None else np.flatnonzero(active)
+        for row in rows.tolist():
             path = self._path(row, pos[row], quat_mat(quat[row]), ctrl, sim)
             if path is None or not is_sound[row]:
                 self.invalid[row] = True
@@ -135,5 +136,7 @@ def timed(path: list[NDArray], period_s: float) -> tuple[NDArray, NDArray]:
 
 def _held_body(sim: Sim, row: int) -> int:
     """Number of the body that is welded to the hand, or -1."""
-    active = np.flatnonzero(sim.bind("eq_active")[row]) if sim.model.neq else ()
+    if sim.model.neq == 0:
+        return -1
+    active = np.flatnonzero(sim.bind("eq_active")[row])
     return int(sim.model.eq_obj2id[active[0]]) if len(active) else -1
