@@ -117,7 +117,7 @@ def scatter(
     turn = quat_yaw(base[:, 3:])[:, None]
     for _ in range(count):
         drawn = rng.uniform(low, high, (TRIES, 2))
-        score = np.full((len(rng), TRIES), np.inf)
+        score = np.full((len(rng), TRIES), 5.0)
         for other in taken:
             way = drawn - other[:, None]
             score = np.minimum(score, np.sqrt(way[..., 0] ** 2 + way[..., 1] ** 2))
