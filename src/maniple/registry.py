@@ -18,6 +18,7 @@ TASKS: dict[str, str] = {
 
 ROBOTS: dict[str, str] = {
     "so101": "maniple.sim.robots.so101:SO101",
+    "panda": "maniple.sim.robots.panda:PANDA",
 }
 
 EXPERTS: dict[str, str] = {
@@ -27,13 +28,49 @@ EXPERTS: dict[str, str] = {
     "so101/StackCubes-v0": "maniple.envs.so101.experts:stack_cubes",
 }
 
+# RLBench's names: each is a file in envs/panda with a class of that name, and an expert.
+RLBENCH = (
+    "reach_target", "push_button", "pick_and_lift", "slide_block_to_target", "open_drawer",
+    "close_drawer", "take_lid_off_saucepan", "close_box", "stack_blocks", "push_buttons",
+    "slide_block_to_color_target", "reach_and_drag", "insert_onto_square_peg",
+    "put_item_in_drawer", "put_money_in_safe", "close_jar", "open_box", "light_bulb_in",
+    "put_rubbish_in_bin", "press_switch", "turn_tap", "meat_off_grill",
+    "put_groceries_in_cupboard", "stack_cups", "place_wine_at_rack_location",
+    "sweep_to_dustpan_of_size", "lamp_on", "block_pyramid", "open_microwave", "toilet_seat_down",
+)  # fmt: skip
+
+for _name in RLBENCH:
+    _class = "".join(word.capitalize() for word in _name.split("_"))
+    TASKS[f"panda/{_class}-v0"] = f"maniple.envs.panda.{_name}:{_class}"
+    EXPERTS[f"panda/{_class}-v0"] = f"maniple.envs.panda.{_name}:expert"
+
 ENGINES = ("auto", "native", "process", "serial")
 BACKENDS = ("mujoco", "rlbench")
 
 
+def canonical(task: str) -> str:
+    """Return the id of a task that is called as people call it.
+
+    'OpenDrawer', 'open_drawer' and 'open-drawer' are all 'panda/OpenDrawer-v0'. A name that is
+    no task's is returned as it is.
+    """
+    if task in TASKS:
+        return task
+    plain = _plain(task)
+    return next((id for id in TASKS if _plain(id) == plain), task)
+
+
+def _plain(task: str) -> str:
+    """A name without its robot, version, capitals, dashes and underscores."""
+    name = task.rpartition("/")[2].lower()
+    head, _, version = name.rpartition("-v")
+    name = head if head and version.isdigit() else name
+    return name.replace("-", "").replace("_", "")
+
+
 def find(task: str) -> type:
-    """Return a task's class by its id."""
-    return _load(TASKS, "task", task, "'maniple list'")
+    """Return a task's class by its id, or by its name alone."""
+    return _load(TASKS, "task", canonical(task), "'maniple list'")
 
 
 def find_robot(robot: str) -> Any:
@@ -43,6 +80,7 @@ def find_robot(robot: str) -> Any:
 
 def expert(task: str, num_envs: int) -> Any:
     """Return the scripted expert of a task, for a batch of environments."""
+    task = canonical(task)
     if task not in EXPERTS:
         find(task)
         raise BadConfig(f"{task} has no scripted expert. Tasks with one: {', '.join(EXPERTS)}.")
@@ -148,14 +186,14 @@ def recipe(id: str | Callable[..., Any], options: dict[str, Any]) -> Any:
     from maniple.envs.extended import ExtendedRecipe, is_extended
     from maniple.envs.group import TaskRecipe
 
-    backend = options.pop("backend", "mujoco")
+backend = options.pop("backend", "mujoco")
     if backend not in BACKENDS:
         raise unknown("backend", str(backend), BACKENDS, f"one of {BACKENDS}")
     if backend == "rlbench":
         from maniple.envs.rlbench.recipe import RLBenchRecipe
 
         return RLBenchRecipe.of(str(id), options)
-    if not isinstance(id, str) or (id not in TASKS and _is_gymnasium_id(id)):
+    if not isinstance(id, str) or (canonical(id) not in TASKS and _is_gymnasium_id(id)):
         return _foreign_recipe(id, options)
     task = find(id)
     kind = ExtendedRecipe if is_extended(task) else TaskRecipe

@@ -9,8 +9,23 @@ from gymnasium.utils.env_checker import check_env
 import maniple
 from maniple.registry import EXPERTS, TASKS
 
-TASK = pytest.mark.parametrize("task", sorted(TASKS))
-STATEFUL = pytest.mark.parametrize("task", sorted(EXPERTS))
+# One of every kind: nothing moves, a joint, notes, a thing that is held. The other tasks of the
+# Panda share all their code with these and run with the slow tests.
+PANDA = ("ReachTarget", "OpenDrawer", "PushButtons", "PickAndLift")
+
+
+def listed(tasks):
+    """Every task, those of the Panda marked slow but for a few."""
+
+    def is_quick(task):
+        return not task.startswith("panda/") or any(f"/{name}-" in task for name in PANDA)
+
+    slow = pytest.mark.slow
+    return [pytest.param(task, marks=() if is_quick(task) else slow) for task in sorted(tasks)]
+
+
+TASK = pytest.mark.parametrize("task", listed(TASKS))
+STATEFUL = pytest.mark.parametrize("task", listed(EXPERTS))
 MODES = pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
 
 
@@ -147,16 +162,17 @@ def _walk(twin, actions, waits):
 
 @STATEFUL
 def test_expert_solves_it(task, make_vec):
-    """At least 95 % of 60 episodes; 'slow' has the 200 of the closing note."""
-    assert success_rate(make_vec(task, 20), task, 60) >= 0.95
+    """At least 95 % of 60 episodes, 90 % on the Panda; 'slow' has the 200 of the closing note."""
+    assert success_rate(make_vec(task, 20), task, 60) >= least(task)
 
 
 @STATEFUL
 @pytest.mark.slow
 @pytest.mark.parametrize("randomize", [False, True])
 def test_expert_solves_200(task, randomize, make_vec):
-    """At least 95 % of 200 episodes, with and without domain randomisation."""
-    assert success_rate(make_vec(task, 50, randomize=randomize), task, 200) >= 0.95
+    """As many of 200 episodes, with and without domain randomisation."""
+    rate = success_rate(make_vec(task, 50, randomize=randomize), task, 200)
+    assert rate >= least(task) - 0.1 * (randomize and task.startswith("panda/"))
 
 
 @STATEFUL
@@ -164,6 +180,10 @@ def test_random_policy_fails(task, make_vec):
     """Below 10 %, below 30 % for reaching: success is no accident."""
     rate = success_rate(make_vec(task, 50), task, 100, random=True)
     assert rate < (0.30 if "Reach" in task else 0.10)
+
+
+def least(task):
+    return 0.90 if task.startswith("panda/") else 0.95
 
 
 def success_rate(envs, task, episodes, random=False):

@@ -37,8 +37,9 @@ def _tasks() -> list[dict[str, Any]]:
                 "robot": task.robot.name,
                 "sentence": task.sentence,
                 "cameras": list(task.cameras),
-                "experimental": False,
+                "experimental": task.experimental,
                 "expert": id in EXPERTS,
+                "variations": task.variations,
             }
         )
     return rows

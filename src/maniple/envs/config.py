@@ -6,10 +6,21 @@ from dataclasses import dataclass, fields
 
 from maniple.core.errors import BadConfig, closest
 
-CONTROLS = ("raw", "joint", "delta_joint", "ee")
+CONTROLS = (
+    "raw",
+    "joint",
+    "delta_joint",
+    "ee",
+    "ik",
+    "planning",
+    "delta_ee",
+    "joint_position",
+    "joint_velocity",
+)
+GRASPS = (None, "attach", "contact")
 REWARDS = ("dense", "sparse")
 QUALITIES = ("lean", "fine")
-IMAGE_KINDS = ("rgb", "depth", "segmentation")
+IMAGE_KINDS = ("rgb", "depth", "segmentation", "mask", "point_cloud")
 RENDER_MODES = (None, "rgb_array", "human")
 
 
@@ -18,7 +29,8 @@ class EnvConfig:
     """How a task is run; the defaults are the task's own."""
 
     control: str | None = None
-    """How actions move the robot: raw, joint, delta_joint or ee; None: the task's choice."""
+    """How actions move the robot: raw, joint, delta_joint, ee; with a discrete gripper ik,
+    planning, delta_ee, joint_position or joint_velocity; None: the task's choice."""
 
     reward: str = "dense"
     """dense (the task's shaped terms) or sparse (1 on success, else 0)."""
@@ -45,10 +57,24 @@ class EnvConfig:
     """Height and width of those pictures, pixels."""
 
     image_kinds: tuple[str, ...] = ("rgb",)
-    """What those pictures show: rgb, depth (metres), segmentation (geom numbers, -1: nothing)."""
+    """What those pictures show: rgb, depth (metres), segmentation (geom numbers, -1: nothing),
+    mask (body numbers, 0: the world), point_cloud (metres, world)."""
 
     quality: str = "lean"
     """lean (no shadows, coarse round shapes, fast) or fine."""
+
+    observations: tuple[str, ...] | None = None
+    """Names of the task's observations to keep; None: all of them."""
+
+    variation: int | None = None
+    """Which of the task's variations every episode has; None: drawn anew for each."""
+
+    grasp: str | None = None
+    """attach (a shut gripper holds what is between its fingers), contact (friction alone);
+    None: the task's choice."""
+
+    invalid_penalty: float = 0.0
+    """Taken off the reward of a step whose action could not be carried out."""
 
     render_every: int = 1
     """Draw them at every k-th step of an episode; between, the last ones repeat."""
@@ -71,8 +97,11 @@ class EnvConfig:
         _one_of("reward", self.reward, REWARDS)
         _one_of("render_mode", self.render_mode, RENDER_MODES)
         _one_of("quality", self.quality, QUALITIES)
-        for name in ("cameras", "image_size", "image_kinds"):
+        _one_of("grasp", self.grasp, GRASPS)
+        for name in ("cameras", "image_size", "image_kinds", "observations"):
             value = getattr(self, name)
+            if value is None:
+                continue
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
         for kind in self.image_kinds:
             _one_of("image_kinds", kind, IMAGE_KINDS)

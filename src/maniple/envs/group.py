@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.core.errors import BadConfig, closest
+from maniple.core.errors import BadConfig, closest, unknown
 from maniple.core.group import Contract
 from maniple.core.quick import all_finite, clip
 from maniple.core.seeds import SeedTree
@@ -23,9 +23,13 @@ from maniple.envs.sight import Sight
 from maniple.envs.task import Task
 from maniple.sim.batch import Sim
 from maniple.sim.camera import Painter, camera_index, painter, picture
+from maniple.sim.control.arm import JointPosition, JointVelocity
 from maniple.sim.control.control import Control
 from maniple.sim.control.endeffector import EndEffector
 from maniple.sim.control.joint import DeltaJoint, Joint, RawJoint
+from maniple.sim.control.planning import Planning
+from maniple.sim.control.pose import DeltaPose, Pose
+from maniple.sim.paint import Paint
 from maniple.sim.randomise import Randomiser
 from maniple.sim.scene import compile_model
 from maniple.sim.state import State
@@ -67,6 +71,7 @@ class TaskGroup:
         self.config = config
         self.rows = num_envs
         self.first_row = first_row
+        task.configure(config)
         self.model = build_model(task)
         self.sim = Sim(self.model, num_envs, threads, task.substeps * config.action_repeat)
         self.state = State(self.sim)
@@ -74,6 +79,12 @@ class TaskGroup:
         self._clock = 0
         self._began = np.zeros(num_envs, np.int64)
         self.control = _control(task, config, self.model, num_envs, threads)
+        self._invalid: NDArray[np.bool_] | None = getattr(self.control, "invalid", None)
+        self._invalid_count = np.zeros(num_envs, np.int64)
+        self._ramps = len(task.ramp) > 1
+        self._notices = type(task).notice is not Task.notice
+        self._observe = _chosen(task, config.observations)
+        self._paint = Paint(self.model)
         self.randomiser = Randomiser(self.sim, task.randomisation) if config.randomize else None
         self._limit = config.max_episode_steps or task.episode_steps
         self._is_sparse = config.reward == "sparse"
@@ -118,12 +129,16 @@ class TaskGroup:
         self.sim.settle(rows)
         self.set_elapsed(rows, 0)
         self._moved(rows)
+        self._invalid_count[rows] = 0
+        if self._invalid is not None:
+            self._invalid[rows] = False
         for row in rows if self._held else ():
             self._held.pop(int(row), None)
 
     def step(self, actions: NDArray, active: NDArray[np.bool_] | None = None) -> None:
         """Step the active rows (None: all)."""
         ctrl = self.state.ctrl
+        before = ctrl.copy() if self._ramps else ctrl
         if active is None:
             ctrl[:] = self.control.command(actions, ctrl)
         else:
@@ -131,7 +146,16 @@ class TaskGroup:
             self._began += ~active
         self._clock += 1
         self._actions = actions
-        self.sim.step(active)
+        if isinstance(self.control, Planning):
+            self._play(self.control, actions, active)
+        elif self._ramps:
+            self._step_smoothly(before, active)
+        else:
+            self.sim.step(active)
+        if self._notices:
+            self.task.notice(self.state, active)
+        if self._invalid is not None:
+            self._count_invalid(self._invalid, active)
         faults = self.sim.faults()
         if faults:
             self._fail(faults)
@@ -150,6 +174,33 @@ class TaskGroup:
                 self._fail(self._nonfinite_rows())
                 self._write()
                 break
+
+    def _step_smoothly(self, before: NDArray, active: NDArray[np.bool_] | None) -> None:
+        """Step in parts, the servo targets going from `before` to what was commanded."""
+        ctrl, ramp = self.state.ctrl, self.task.ramp
+        after = ctrl.copy()
+        for part in ramp:
+            ctrl[:] = after if part == 1.0 else before + part * (after - before)
+            self.sim.step(active, self.sim.substeps // len(ramp))
+
+    def _play(self, control: Planning, actions: NDArray, active: NDArray[np.bool_] | None) -> None:
+        """Let every row go its whole way, or until it has succeeded."""
+        ways = control.ways(actions, self.state.ctrl, self.sim, active)
+        lengths = np.array([len(way) for way in ways])
+        substeps = round(control.period_s / self.model.opt.timestep)
+        for k in range(int(lengths.max())):
+            moving = lengths > k
+            for row in np.flatnonzero(moving):
+                self.state.ctrl[row] = ways[row][k]
+            self.sim.step(moving, substeps)
+            if self._notices:
+                self.task.notice(self.state, moving)
+            lengths = np.where(self.task.success(self.state), 0, lengths)
+
+    def _count_invalid(self, invalid: NDArray[np.bool_], active: NDArray[np.bool_] | None) -> None:
+        if active is not None:
+            invalid &= active
+        self._invalid_count += invalid
 
     def elapsed(self, row: int) -> int:
         """Control steps that a row has taken in this episode."""
@@ -180,9 +231,16 @@ class TaskGroup:
         """Return a picture of a row for people, (height, width, 3)."""
         if self._painter is None:
             self._painter = painter(self.model, width, height, quality="fine")
-        model = self.sim.row_model(row) if self.randomiser else self.model
+        model = self.row_model(row) if self.randomiser or self._paint else self.model
         index = camera_index(self.model, camera)
         return picture(self._painter, model, self.sim.data(row), index, width, height)
+
+    def row_model(self, row: int) -> mujoco.MjModel:
+        """Return a copy of a row's model, with what was randomised and in its colours."""
+        model = self.sim.row_model(row)
+        if self._paint:
+            self._paint.apply(model, self.state.bind("userdata")[row])
+        return model
 
     def close(self) -> None:
         """Let go of windows and drawing memory."""
@@ -226,7 +284,7 @@ class TaskGroup:
         """Derive observations, rewards and flags of every row from its present state."""
         out, state, task = self._out, self.state, self.task
         # A task names its observations in the same order every time: so does the layout.
-        for array, value in zip(self._targets, task.observe(state).values(), strict=True):
+        for array, value in zip(self._targets, self._observe(state).values(), strict=True):
             array[...] = value
         for dtype, low, high in self._bounds:
             packed = out.obs.packed[dtype]
@@ -237,6 +295,8 @@ class TaskGroup:
             if self._ends:
                 out.terminated[:] = success
         self._write_reward(out)
+        if self._invalid is not None:
+            self._write_invalid(out, self._invalid)
         if self._limit is not None:
             np.less_equal(self._began, self._clock - self._limit, out=out.truncated)
         if self._held:
@@ -255,6 +315,12 @@ class TaskGroup:
         for name, term in terms.items():
             out.extras.arrays[f"terms.{name}"][...] = term
             out.reward += term * scales[name]
+
+    def _write_invalid(self, out: StepArrays, invalid: NDArray[np.bool_]) -> None:
+        out.extras.arrays["invalid_action"][...] = invalid
+        out.extras.arrays["invalid_actions"][...] = self._invalid_count
+        if self.config.invalid_penalty:
+            out.reward -= self.config.invalid_penalty * invalid
 
     def _hold(self) -> None:
         """Show failed rows as ended, with the last good observation."""
@@ -293,14 +359,25 @@ class TaskGroup:
 
     def _home(self, rows: NDArray[np.intp]) -> None:
         robot = self.task.robot
-        names = (*robot.joints, robot.gripper)
-        home = np.repeat(np.array(robot.home)[None], len(rows), axis=0)
+        names, home = (*robot.joints, robot.gripper), robot.home
+        if robot.twin:
+            names, home = (*names, robot.twin), (*home, home[-1])
+        home = np.repeat(np.array(home)[None], len(rows), axis=0)
         self.state.put(rows, {name: home[:, k] for k, name in enumerate(names)})
         self.state.ctrl[rows[:, None], [self.model.actuator(n).id for n in names]] = home
+
+    def _accepted(self) -> ArraySpec:
+        """What an action may be: a controller that can say "invalid" takes any finite number."""
+        spec = self.control.action
+        return spec if self._invalid is None else ArraySpec(spec.shape, spec.dtype)
 
     def _describe(self) -> Contract:
         task = self.task
         extras: dict[str, ArraySpec] = {"success": scalar(np.bool_)} if task.has_success else {}
+        if self._invalid is not None:
+            extras["invalid_action"] = scalar(np.bool_)
+            # In this episode so far: a chunk shows only its last step's flag.
+            extras["invalid_actions"] = scalar(np.int64)
         if self._sight and self.config.render_every > 1:
             # Says which pictures are of this step, and which are repeated.
             extras["rendered"] = scalar(np.bool_)
@@ -324,12 +401,12 @@ class TaskGroup:
                     np.dtype(task.observation_dtype),
                     *task.bounds.get(name, (-np.inf, np.inf)),
                 )
-                for name, value in task.observe(self.state).items()
+                for name, value in self._observe(self.state).items()
             }
         ) | (self._sight.layout if self._sight else {})
         return Contract(
             observation=observation,
-            action=Layout({"action": self.control.action}),
+            action=Layout({"action": self._accepted()}),
             extras=Layout(extras),
             observation_space=dict_space(observation),
             action_space=box(self.control.action),
@@ -340,6 +417,21 @@ class TaskGroup:
             render_mode=self.config.render_mode,
             clip_actions=self.config.clip_actions,
         )
+
+
+def _chosen(task: Task, names: tuple[str, ...] | None) -> Callable[[State], dict[str, NDArray]]:
+    """Return the task's `observe`, cut down to some names."""
+    if names is None:
+        return task.observe
+
+    def observe(s: State) -> dict[str, NDArray]:
+        seen = task.observe(s)
+        for name in names:
+            if name not in seen:
+                raise unknown("observation", name, seen, f"{type(task).__name__}.observe")
+        return {name: value for name, value in seen.items() if name in names}
+
+    return observe
 
 
 def build_model(task: Task) -> mujoco.MjModel:
@@ -360,6 +452,17 @@ def _control(
         return Joint(model)
     if kind == "delta_joint":
         return DeltaJoint(model)
+    if kind == "joint_position":
+        return JointPosition(model, task.robot)
+    if kind == "joint_velocity":
+        return JointVelocity(model, task.robot, step_s=model.opt.timestep * task.substeps)
+    if kind == "planning":
+        box = task.ee_low_m, task.ee_high_m
+        return Planning(model, task.robot, task.base, rows, *box)
+    if kind in ("ik", "delta_ee"):
+        make = Pose if kind == "ik" else DeltaPose
+        box = task.ee_low_m, task.ee_high_m
+        return make(model, task.robot, task.base, rows, threads, *box)
     return EndEffector(
         model, task.robot, task.base, rows, threads, task.ee_step_m, task.ee_low_m, task.ee_high_m
     )

@@ -41,12 +41,23 @@ class Row:
     @property
     def sentence(self) -> str:
         """What the robot is asked to do."""
-        return self._group.task.sentence
+        return self.sentences[0]
+
+    @property
+    def sentences(self) -> list[str]:
+        """Ways of saying what the robot is asked to do in this episode."""
+        return self._group.task.sentences(self.variation)
+
+    @property
+    def variation(self) -> int:
+        """Which variation of the task this episode is."""
+        group = self._group
+        return int(group.state.note("variation")[self._row]) if group.task.variations > 1 else 0
 
     @property
     def model(self) -> mujoco.MjModel:
         """A copy of this row's model, with what was randomised."""
-        return self._group.sim.row_model(self._row)
+        return self._group.row_model(self._row)
 
     @property
     def np_random_seed(self) -> int:
@@ -86,6 +97,7 @@ class Row:
         state["sim_metadata"] = group.task.metadata()
         state["integration"] = group.sim.state(row)
         state["randomised"] = group.randomiser.row(row) if group.randomiser else {}
+        state["expanded"] = group.sim.expanded_row(row)
         state["counters"] = {
             "seed": self.np_random_seed,
             "episode": self.episode,
@@ -107,6 +119,7 @@ class Row:
             if group.randomiser is None:
                 raise BadConfig("This sim_state was randomised: make the env with randomize=True.")
             group.randomiser.set_row(row, state["randomised"])
+        group.sim.set_expanded_row(row, state.get("expanded", {}))
         group.sim.set_state(row, given)
         counters = state["counters"]
         group.seeds.seed[row] = counters["seed"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import mujoco
 import numpy as np
@@ -14,6 +14,9 @@ from maniple.sim.robots.robot import Robot
 from maniple.sim.robots.so101 import SO101
 from maniple.sim.scene import new_scene
 from maniple.sim.state import State
+
+if TYPE_CHECKING:
+    from maniple.envs.config import EnvConfig
 
 Bounds = tuple[float, float]
 
@@ -38,6 +41,9 @@ class Task:
     timestep_s: float = 0.004
     substeps: int = 10
     """Physics steps per control step."""
+    ramp: tuple[float, ...] = (1.0,)
+    """How much of a step's change of the servo targets is made after each part of the step: a
+    stiff arm would jerk otherwise."""
     episode_steps: int | None = 100
     """Control steps until truncation; None: never."""
     observation_dtype: type = np.float32
@@ -52,11 +58,25 @@ class Task:
     randomisation: Randomisation = Randomisation()
     cameras: tuple[str, ...] = ("front", "wrist", "overhead")
     """Cameras of the scene; render() takes the first."""
+    experimental: bool = False
+    """Whether the scripted expert fails in more than a tenth of the episodes."""
+    variations: int = 1
+    """How many versions of the task there are: other colours, other drawers."""
 
     @property
     def sentence(self) -> str:
         """What the robot is asked to do."""
         return (self.__doc__ or type(self).__name__).strip().splitlines()[0].rstrip(".")
+
+    def configure(self, config: EnvConfig) -> None:
+        """Take over the settings that concern the task itself."""
+
+    def sentences(self, variation: int) -> list[str]:
+        """Return ways of saying what the robot is asked to do in one variation."""
+        return [self.sentence]
+
+    def notice(self, s: State, active: NDArray[np.bool_] | None) -> None:
+        """Write notes after a step of the active rows (None: all); see `State.note`."""
 
     def spec(self) -> mujoco.MjSpec:
         """Return the empty scene that `scene` fills; override for other physics settings."""

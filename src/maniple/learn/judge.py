@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from maniple.data.video import Film
 from maniple.learn.config import config_of
 from maniple.learn.evaluate import evaluate
-from maniple.learn.make import make_agent, make_envs, stack_of
+from maniple.learn.make import is_ours, make_agent, make_envs, stack_of
 from maniple.learn.save import acting_weights
-from maniple.registry import TASKS
 from maniple.run.checkpoint import Checkpoint
 from maniple.run.folder import RunFolder
 
@@ -40,7 +39,7 @@ class Judge:
 
     def film(self, path: Path, seed: int, fps: int) -> None:
         """Play one episode and film it."""
-        options = {"render_mode": "rgb_array"} if self.config.task in TASKS else {}
+        options = {"render_mode": "rgb_array"} if is_ours(self.config.task) else {}
         envs = self.envs(1, **options)
         try:
             with Film(path, fps) as film:

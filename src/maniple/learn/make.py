@@ -13,15 +13,20 @@ from maniple.core.spec import ArraySpec, Layout
 from maniple.data.stack import stacked
 from maniple.envs.config import EnvConfig
 from maniple.learn.config import AgentConfig, TrainConfig, kind_of
-from maniple.registry import TASKS, find, make_vec
+from maniple.registry import TASKS, canonical, find, make_vec
 
 AGENTS: dict[str, type] = {"sac": SAC, "drq": DrQ, "bc": BC}
+
+
+def is_ours(task: str) -> bool:
+    """Tell whether a task is of our own table, by whatever spelling."""
+    return canonical(task) in TASKS
 
 
 def make_envs(config: TrainConfig, num_envs: int, **more: Any) -> Any:
     """Make the task's environments with the run's settings."""
     options: dict[str, Any] = {"engine": config.engine, "workers": config.workers, **more}
-    if config.task in TASKS:
+    if is_ours(config.task):
         changed = {
             f.name: getattr(config.env, f.name)
             for f in fields(EnvConfig)
@@ -40,7 +45,7 @@ def make_agent(config: TrainConfig, layout: Layout, action: ArraySpec, seed: int
 
 def sees_of(config: TrainConfig) -> tuple[str, ...]:
     """Arrays of numbers that the policy may see: with cameras only the robot's own."""
-    if not config.env.cameras or config.task not in TASKS:
+    if not config.env.cameras or not is_ours(config.task):
         return ()
     return getattr(find(config.task), "proprioception", ())
 

@@ -32,14 +32,15 @@ class Sim:
         self._counters = self._warning[:, first : first + len(_WARNINGS), 1]
         self._counted = self._counters.copy()
         self._last = self._warning.tobytes()
+        self._expanded: dict[str, NDArray] = {}
 
     def bind(self, field: str) -> NDArray:
         """Return a live array over an MjData field, as in `bind("site_xpos")`."""
         return self.batch.bind(field)
 
-    def step(self, active: NDArray[np.bool_] | None = None) -> None:
-        """Advance the active rows (None: all) by one control step."""
-        self.batch.step(active, self.substeps, CURRENT)
+    def step(self, active: NDArray[np.bool_] | None = None, substeps: int | None = None) -> None:
+        """Advance the active rows (None: all) by one control step, or some of its substeps."""
+        self.batch.step(active, self.substeps if substeps is None else substeps, CURRENT)
 
     def clear(self, rows: NDArray[np.intp]) -> None:
         """Put rows back to the model's defaults; write their state, then `settle` them."""
@@ -67,7 +68,19 @@ class Sim:
 
     def expand(self, field: str) -> NDArray:
         """Give a model field a value per row, (rows, ...), for randomisation."""
-        return self.batch.expand(field)
+        found = self._expanded.get(field)
+        if found is None:
+            found = self._expanded[field] = self.batch.expand(field)
+        return found
+
+    def expanded_row(self, row: int) -> dict[str, NDArray]:
+        """Copy what one row has of the expanded model fields."""
+        return {name: field[row].copy() for name, field in self._expanded.items()}
+
+    def set_expanded_row(self, row: int, fields: dict[str, NDArray]) -> None:
+        """Put one row's model fields back, where they are expanded here too."""
+        for name in fields.keys() & self._expanded.keys():
+            self._expanded[name][row] = fields[name]
 
     def state(self, row: int) -> NDArray[np.float64]:
         """Copy all that MuJoCo integrates in one row: enough to go on bit for bit."""

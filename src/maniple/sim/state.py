@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from maniple.core.errors import unknown
 from maniple.sim.batch import Sim
+from maniple.sim.note import find_note
 
 
 class State:
@@ -54,6 +55,36 @@ class State:
         """Velocity of a hinge or slide joint, (rows,)."""
         return self._joint(name)[1]
 
+    def note(self, name: str) -> NDArray:
+        """What rows remember of their episode, (rows,), or (rows, size) if it is more."""
+        found = self._fields.get("note." + name)
+        if found is None:
+            at = find_note(self.model, name)
+            if at is None:
+                raise unknown("note", name, self._names(), "State.model")
+            numbers = self.bind("userdata")
+            found = numbers[:, at.start] if at.stop - at.start == 1 else numbers[:, at]
+            self._fields["note." + name] = found
+        return found
+
+    def mat(self, name: str) -> NDArray:
+        """World orientation of a site or body, (rows, 3, 3)."""
+        found = self._fields.get("mat." + name)
+        if found is None:
+            site = mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_SITE, name)
+            flat = self.bind("site_xmat")[:, site] if site >= 0 else None
+            flat = self.bind("xmat")[:, self._body(name)] if flat is None else flat
+            found = self._fields["mat." + name] = flat.reshape(-1, 3, 3, copy=False)
+        return found
+
+    def expand(self, field: str) -> NDArray:
+        """Give a model field a value per row, (rows, ...)."""
+        return self._sim.expand(field)
+
+    def refresh(self, rows: NDArray[np.intp]) -> None:
+        """Derive all fields of rows anew, after a constraint was switched."""
+        self._sim.settle(rows)
+
     def vel(self, body: str) -> NDArray:
         """Linear velocity of a free body, (rows, 3), m/s, world."""
         start = self.model.joint(body).dofadr[0]
@@ -66,9 +97,13 @@ class State:
     def put(self, rows: NDArray[np.intp], where: dict[str, NDArray]) -> None:
         """Write initial states: name to position (3), pose (7), or joint position (1).
 
-        A name is a mocap body, a free body, or a hinge or slide joint.
+        A name is a mocap body, a free body, a hinge or slide joint, or a note.
         """
         for name, value in where.items():
+            note = find_note(self.model, name)
+            if note is not None:
+                self.bind("userdata")[rows, note] = value.reshape(len(rows), -1)
+                continue
             body = mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_BODY, name)
             mocap = -1 if body < 0 else int(self.model.body_mocapid[body])
             if mocap >= 0:

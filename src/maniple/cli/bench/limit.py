@@ -86,12 +86,12 @@ class RawPhysics:
 def _controls(group: Any, rows: int, steps: int) -> np.ndarray:
     """Servo targets as the task's controller makes them of random actions, per substep."""
     rng = np.random.default_rng(0)
-    spec = group.contract.action["action"]
+    spec, space = group.contract.action["action"], group.contract.action_space
     ctrl = np.empty((rows, steps, group.model.nu))
     for row in range(rows):
         now = group.state.ctrl.copy()
         for k in range(steps):
-            action = rng.uniform(*spec.bounds()).astype(spec.dtype)[None]
+            action = rng.uniform(space.low, space.high).astype(spec.dtype)[None]
             now = group.control.command(action, now)
             ctrl[row, k] = now[0]
     return np.repeat(ctrl, group.sim.substeps, axis=1)

@@ -37,6 +37,12 @@ class Options:
     copy_obs: Literal[0, 1] = 1
     """1 returns copies of the observations, 0 read-only views."""
 
+    arm_mode: str | None = None
+    """How actions move the arm, as in ik, planning or joint_position; None: the task's choice."""
+
+    robot_setup: str | None = None
+    """Robot that the task must have; the tasks of this list have one each."""
+
     cameras: tuple[str, ...] = ()
     """Cameras to draw in every step."""
 
@@ -77,6 +83,7 @@ def run(options: Options) -> dict[str, Any]:
     from maniple.cli.progress import bar
     from maniple.registry import make_vec
 
+    _check_robot(options)
     envs = make_vec(
         options.task,
         options.num_envs,
@@ -84,6 +91,7 @@ def run(options: Options) -> dict[str, Any]:
         workers=options.workers,
         copy_obs=bool(options.copy_obs),
         clip_actions=True,
+        **({"control": options.arm_mode} if options.arm_mode else {}),
         **_pictures(options),
         **_arm(options),
     )
@@ -119,6 +127,20 @@ def run(options: Options) -> dict[str, Any]:
     if not options.json:
         _show(answer)
     return answer
+
+
+def _check_robot(options: Options) -> None:
+    from maniple.core.errors import BadConfig
+    from maniple.registry import find
+
+    if options.robot_setup is None:
+        return
+    has = find(options.task).robot.name
+    if options.robot_setup != has:
+        raise BadConfig(
+            f"--robot-setup is {options.robot_setup!r}, but {options.task} has a {has}. "
+            f"Leave it out, or give {has}."
+        )
 
 
 TURNS = 7

@@ -29,3 +29,5 @@ class Robot:
     """Resting joint positions, gripper last (rad, m)."""
     down_rpy: Vec3 = (0.0, 0.0, 0.0)
     """Orientation of the tip site in the world when the gripper points down (rad)."""
+    twin: str | None = None
+    """A second finger's joint, which does what `gripper` does."""

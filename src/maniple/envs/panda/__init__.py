@@ -1,0 +1,1 @@
+"""RLBench's tasks for a Panda on a table, one per file."""

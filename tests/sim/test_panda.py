@@ -1,0 +1,166 @@
+"""The Panda against what was measured of RLBench's."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import maniple
+from maniple.envs.panda.stage import BASE_M
+from maniple.sim.control.connect import connect, is_clear
+from maniple.sim.control.ik import Kinematics
+from maniple.sim.control.planning import MOST_RAD_S, timed
+from maniple.sim.control.starts import find_near, solve
+from maniple.sim.robots.panda import PANDA
+from maniple.sim.rotation import (
+    euler_mat,
+    mats_quat,
+    quat_mat,
+    quat_mul,
+    small_turn,
+    turn_angle,
+    turn_part,
+)
+
+HOME_POSE = np.array([0.2784, -0.0082, 1.4722, 0.0, 0.9927, 0.0, 0.121])
+
+
+def test_home_pose_is_rlbenchs():
+    """Within a millimetre and half a degree of what the real simulator reports."""
+    obs, _ = maniple.make("ReachTarget").reset(seed=0)
+    pose = obs["gripper_pose"]
+    assert np.abs(pose[:3] - HOME_POSE[:3]).max() < 0.001
+    assert abs(pose[3:] @ HOME_POSE[3:]) > np.cos(np.radians(0.25))
+    assert np.degrees(obs["joint_positions"]) == pytest.approx([0, 10, 0, -50, 0, 70, 45], abs=0.05)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("step_m", [-0.01, 0.01])
+def test_a_centimetre_is_a_centimetre(axis, step_m):
+    """One ik action of 1 cm displaces the gripper by that, within 2 mm, and nothing sideways."""
+    env = maniple.make("ReachTarget", terminate_on_success=False)
+    obs, _ = env.reset(seed=0)
+    low = np.array([0.30, 0.0, 1.1, 0.0, 1.0, 0.0, 0.0, 1.0], np.float32)
+    for _ in range(15):
+        obs, *_ = env.step(low)
+    before = obs["gripper_pose"][:3].astype(float)
+    low[axis] += step_m
+    obs, *_, info = env.step(low)
+    wanted = np.zeros(3)
+    wanted[axis] = step_m
+    assert np.abs(obs["gripper_pose"][:3] - before - wanted).max() < 0.002
+    assert not info["invalid_action"]
+
+
+def test_ik_on_a_thousand_poses():
+    """At least 99 % of reachable poses within 1 mm and half a degree."""
+    arm = Kinematics(PANDA, BASE_M, 1000, 2)
+    rng = np.random.default_rng(0)
+    room = 0.1 * (arm.high - arm.low)
+    pos, mat = arm.forward(rng.uniform(arm.low + room, arm.high - room, (1000, 7)))
+    solved = np.zeros(1000, bool)
+    best = np.tile(PANDA.home[:7], (1000, 1))
+    for _ in range(15):
+        q, is_there = solve(arm, best, pos, mat)
+        solved |= is_there
+        best = np.where(solved[:, None], q, rng.uniform(arm.low, arm.high, (1000, 7)))
+        if solved.mean() >= 0.99:
+            break
+    assert solved.mean() >= 0.99
+    assert (q >= arm.low).all() and (q <= arm.high).all()
+
+
+def test_find_near_prefers_what_is_near():
+    arm = Kinematics(PANDA, BASE_M, 16, 1)
+    q = np.array(PANDA.home[:7])
+    pos, mat = arm.forward(np.tile(q + 0.2, (16, 1)))
+    found = find_near(arm, q, pos[0], mat[0], seed=0)
+    assert found is not None and np.abs(found - q).max() < 1.0
+    assert find_near(arm, q, pos[0] + 5.0, mat[0], seed=0) is None
+
+
+@pytest.mark.parametrize(
+    "action, why",
+    [
+        ([2.0, 0, 1.0, 0, 1, 0, 0, 1], "outside of the workspace"),
+        ([0.3, 0, 1.0, 0, 0, 0, 0, 1], "a quaternion without direction"),
+        ([0.77, 0.65, 1.75, 0, 1, 0, 0, 1], "out of reach"),
+    ],
+)
+@pytest.mark.parametrize("control", ["ik", "planning"])
+def test_an_impossible_action_is_a_counted_no_op(control, action, why):
+    env = maniple.make("OpenDrawer", control=control, invalid_penalty=2.0)
+    obs, _ = env.reset(seed=0)
+    start = obs["joint_positions"].copy()
+    for count in range(1, 31):  # noqa: B007
+        obs, reward, *_, info = env.step(np.array(action, np.float32))
+        if info["invalid_action"]:
+            break
+        start = obs["joint_positions"].copy()
+    assert info["invalid_action"] and info["invalid_actions"] == 1, why
+    assert count == 1 or why == "out of reach"
+    assert np.abs(obs["joint_positions"] - start).max() < 0.03
+    assert reward < -2.0
+
+
+@pytest.mark.parametrize(
+    "control, size", [("ik", 8), ("planning", 8), ("delta_ee", 7), ("joint_position", 8),
+                      ("joint_velocity", 8)],
+)  # fmt: skip
+def test_every_arm_mode(control, size):
+    envs = maniple.make_vec("PickAndLift", 2, control=control)
+    envs.reset(seed=0)
+    envs.action_space.seed(0)
+    assert envs.single_action_space.shape == (size,)
+    for _ in range(4):
+        _, reward, *_, info = envs.step(envs.action_space.sample())
+        assert np.isfinite(reward).all() and "env_error" not in info
+    envs.close()
+
+
+def test_planning_solves_a_drawer_in_five_actions():
+    from maniple.envs.panda.expert import Seen
+    from maniple.envs.panda.open_drawer import OpenDrawer
+
+    envs = maniple.make_vec("OpenDrawer", 4, control="planning", autoreset_mode="Disabled")
+    obs, _ = envs.reset(seed=3)
+    for waypoint in maniple.expert("OpenDrawer", 4)._waypoints:
+        pos, turn = waypoint.goal(Seen(obs, OpenDrawer))
+        grip = np.full((4, 1), waypoint.grip)
+        actions = np.concatenate([pos, turn[:, [1, 2, 3, 0]], grip], 1).astype(np.float32)
+        obs, *_, info = envs.step(actions)
+    assert info["success"].all()
+    envs.close()
+
+
+def test_rrt_goes_around():
+    """A wall between start and goal is walked around, never through."""
+
+    def is_free(q):
+        return not (abs(q[0]) < 0.3 and q[1] < 1.0)
+
+    start, goal = np.array([-1.0, 0.0]), np.array([1.0, 0.0])
+    low, high = np.array([-2.0, -2.0]), np.array([2.0, 2.0])
+    path = connect(start, goal, is_free, low, high, np.random.default_rng(0))
+    assert path is not None
+    assert np.array_equal(path[0], start) and np.array_equal(path[-1], goal)
+    assert all(is_clear(a, b, is_free) for a, b in itertools.pairwise(path))
+
+
+def test_a_timed_path_keeps_the_speed_limit():
+    path = [np.zeros(2), np.array([1.0, 0.5]), np.array([1.0, 2.0])]
+    times, points = timed(path, 0.05)
+    speed = np.abs(np.diff(points, axis=0)).max(1) / np.diff(times)
+    assert speed.max() <= MOST_RAD_S * 1.02
+    assert points[-1] == pytest.approx(path[-1])
+
+
+def test_turns():
+    a = mats_quat(euler_mat(np.random.default_rng(0).uniform(-3, 3, (50, 3))))
+    assert np.allclose(
+        mats_quat(quat_mat(a)) * np.sign((mats_quat(quat_mat(a)) * a).sum(1))[:, None], a
+    )
+    b = quat_mul(small_turn(np.array([0.0, 0.0, 2 * np.tan(0.4)])), a)
+    assert turn_angle(a, b) == pytest.approx(np.full((50, 1), 0.8))
+    half = turn_part(a, b, np.full((50, 1), 0.5))
+    assert turn_angle(half, b) == pytest.approx(np.full((50, 1), 0.4))
