@@ -186,7 +186,7 @@ def recipe(id: str | Callable[..., Any], options: dict[str, Any]) -> Any:
     from maniple.envs.extended import ExtendedRecipe, is_extended
     from maniple.envs.group import TaskRecipe
 
-backend = options.pop("backend", "mujoco")
+    backend = options.pop("backend", "mujoco")
     if backend not in BACKENDS:
         raise unknown("backend", str(backend), BACKENDS, f"one of {BACKENDS}")
     if backend == "rlbench":
