@@ -413,6 +413,7 @@ class TaskGroup:
             metadata={
                 "render_modes": ["rgb_array", "human"] if has_display() else ["rgb_array"],
                 "render_fps": round(1 / (self.model.opt.timestep * self.sim.substeps)),
+                "arm_mode": self.config.control or task.control,
             },
             render_mode=self.config.render_mode,
             clip_actions=self.config.clip_actions,

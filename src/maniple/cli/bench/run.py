@@ -37,12 +37,6 @@ class Options:
     copy_obs: Literal[0, 1] = 1
     """1 returns copies of the observations, 0 read-only views."""
 
-    arm_mode: str | None = None
-    """How actions move the arm, as in ik, planning or joint_position; None: the task's choice."""
-
-    robot_setup: str | None = None
-    """Robot that the task must have; the tasks of this list have one each."""
-
     cameras: tuple[str, ...] = ()
     """Cameras to draw in every step."""
 
@@ -55,8 +49,8 @@ class Options:
     arm_mode: str | None = None
     """What actions are: ik, planning, joint_position, ...; None: the task's choice."""
 
-    robot_setup: str = "panda"
-    """The robot in RLBench's scene (--backend rlbench)."""
+    robot_setup: str | None = None
+    """The robot in RLBench's scene; on MuJoCo a task has the robot that 'maniple list' shows."""
 
     record: Path | None = None
     """Folder for a film of every episode, environment and camera (default: the first two)."""
@@ -91,7 +85,6 @@ def run(options: Options) -> dict[str, Any]:
         workers=options.workers,
         copy_obs=bool(options.copy_obs),
         clip_actions=True,
-        **({"control": options.arm_mode} if options.arm_mode else {}),
         **_pictures(options),
         **_arm(options),
     )
@@ -133,7 +126,7 @@ def _check_robot(options: Options) -> None:
     from maniple.core.errors import BadConfig
     from maniple.registry import find
 
-    if options.robot_setup is None:
+    if options.robot_setup is None or options.backend == "rlbench":
         return
     has = find(options.task).robot.name
     if options.robot_setup != has:
@@ -199,15 +192,10 @@ def _arm(options: Options) -> dict[str, Any]:
     from maniple.core.errors import BadConfig
 
     if options.backend == "mujoco":
-        if options.robot_setup != "panda":
-            raise BadConfig(
-                f"--robot-setup {options.robot_setup} needs --backend rlbench; on MuJoCo a task "
-                "has the robot that 'maniple list' shows."
-            )
         return {"control": options.arm_mode} if options.arm_mode else {}
     if options.limit:
         raise BadConfig("--limit measures MuJoCo's physics; leave it out with --backend rlbench.")
-    chosen = {"backend": "rlbench", "robot_setup": options.robot_setup}
+    chosen = {"backend": "rlbench", "robot_setup": options.robot_setup or "panda"}
     return chosen | ({"arm_mode": options.arm_mode} if options.arm_mode else {})
 
 

@@ -1,0 +1,120 @@
+"""Learner and actors over a real Ray head on this machine: killed, restarted, and gone."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from maniple.learn.post import Post
+
+PORT = 46391
+
+
+def test_the_post_is_bounded_and_keeps_order():
+    """The oldest steps are dropped and counted; what comes twice is kept once."""
+    post = Post(most_steps=100)
+    for number in range(1, 6):
+        assert post.push("a", number, 30, bytes([number]), "{}")
+    assert not post.pull(0)
+    assert post.push("a", 5, 30, b"again", "{}")
+    assert [parcel[1] for parcel in post.pull(9)] == [3, 4, 5]
+    stats = post.stats()
+    assert stats["dropped_steps"] == 60 and stats["doubles"] == 1 and stats["waiting_steps"] == 0
+    assert post.weights(have=0) is None
+    post.publish(7, b"w")
+    assert post.weights(have=3) == (7, b"w") and post.weights(have=7) is None
+    post.finish()
+    assert not post.push("b", 1, 30, b"", "{}")
+
+
+def start(role: str, folder: Path, *more: str) -> subprocess.Popen:
+    """Start one side as a user would."""
+    words = [sys.executable, "-m", "maniple", "train", "sac", "--role", role, "--json"]
+    words += ["--port", str(PORT), "--token-file", str(folder / "token"), "--patience-s", "300"]
+    with (folder / f"{role}-{time.time()}.txt").open("w") as log:
+        return subprocess.Popen([*words, *more], stdout=log, stderr=subprocess.STDOUT)
+
+
+def learner(folder: Path, *more: str) -> subprocess.Popen:
+    """Start the learner."""
+    return start(
+        "learner", folder, "--run-dir", str(folder / "run"), "--stop-at-success", "0.9",
+        "--eval-n-trajs", "100", "--checkpoint-period", "2000", *more,
+    )  # fmt: skip
+
+
+def steps_of(folder: Path) -> int:
+    """Steps that the learner has told of."""
+    path = folder / "run" / "metrics.jsonl"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return json.loads(lines[-1])["step"] if lines else 0
+
+
+def wait_for(folder: Path, steps: int, process: subprocess.Popen) -> None:
+    """Wait until the learner has come that far."""
+    deadline = time.monotonic() + 300
+    while steps_of(folder) < steps:
+        assert process.poll() is None, "the learner ended early"
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def ray_processes() -> set[int]:
+    """Processes of Ray on our port."""
+    found = set()
+    for process in psutil.process_iter(["cmdline"]):
+        words = " ".join(process.info["cmdline"] or ())
+        if str(PORT) in words and ("ray" in words or "maniple.learn.head" in words):
+            found.add(process.pid)
+    return found
+
+
+@pytest.mark.slow
+def test_killed_actors_and_learners_do_not_end_the_training(tmp_path):
+    """One learner, two actors; each is killed once; it learns to reach, and nothing is left."""
+    pytest.importorskip("ray")
+    running = [learner(tmp_path)]
+    try:
+        wait_file = tmp_path / "token"
+        while not wait_file.exists():
+            time.sleep(0.1)
+        actors = [start("actor", tmp_path, "--num-envs", "8") for _ in range(2)]
+        running += actors
+        wait_for(tmp_path, 3_000, running[0])
+        os.kill(actors[0].pid, signal.SIGKILL)
+        wait_for(tmp_path, steps_of(tmp_path) + 1_000, running[0])
+        os.kill(running[0].pid, signal.SIGKILL)
+        running[0].wait()
+        time.sleep(2)
+        assert actors[1].poll() is None, "the actor waits for another learner"
+        running += [learner(tmp_path, "--resume"), start("actor", tmp_path, "--num-envs", "4")]
+        assert running[-2].wait(400) == 0
+        answer = (sorted(tmp_path.glob("learner-*.txt"))[-1]).read_text().splitlines()[-1]
+        assert json.loads(answer)["success_rate"] >= 0.9
+        assert actors[1].wait(60) == 0 and running[-1].wait(60) == 0
+        assert not ray_processes()
+    finally:
+        for process in running:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        note = tmp_path / "run" / "cluster.json"
+        if note.exists():
+            psutil.Process(json.loads(note.read_text())["pid"]).terminate()
+
+
+def test_an_actor_without_the_token_is_refused(tmp_path):
+    """It says where the token should be."""
+    pytest.importorskip("ray")
+    lonely = start("actor", tmp_path, "--num-envs", "1")
+    assert lonely.wait(60) == 2
+    text = next(tmp_path.glob("actor-*.txt")).read_text()
+    assert "There is no token at" in text and "Traceback" not in text
