@@ -26,12 +26,13 @@ def success_rate(task: str, num_envs: int, steps: int) -> float:
 
 
 def main() -> None:
-    """Go through every task that has an expert."""
+    """Go through every task of a robot that has an expert."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--robot", default="so101", help="so101 or panda")
     parser.add_argument("--num-envs", type=int, default=16)
     parser.add_argument("--steps", type=int, default=150)
     options = parser.parse_args()
-    for task in EXPERTS:
+    for task in (task for task in EXPERTS if task.startswith(f"{options.robot}/")):
         rate = success_rate(task, options.num_envs, options.steps)
         print(f"{task:<20} {rate:>5.0%} of {options.num_envs} episodes solved")
 

@@ -38,3 +38,18 @@ def same(a, b) -> bool:
     if isinstance(a, np.ndarray) and a.dtype == object:
         return all(same(x, y) for x, y in zip(a, b, strict=True))
     return np.array_equal(a, b)
+
+
+# One of every kind: nothing moves, a joint, notes, a thing that is held. The other tasks of the
+# Panda share all their code with these and run with the slow tests.
+PANDA = ("ReachTarget", "OpenDrawer", "PushButtons", "PickAndLift")
+
+
+def listed(tasks):
+    """Every task, those of the Panda marked slow but for a few."""
+
+    def is_quick(task):
+        return not task.startswith("panda/") or any(f"/{name}-" in task for name in PANDA)
+
+    slow = pytest.mark.slow
+    return [pytest.param(task, marks=() if is_quick(task) else slow) for task in sorted(tasks)]

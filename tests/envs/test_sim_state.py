@@ -3,13 +3,13 @@
 import gymnasium
 import numpy as np
 import pytest
-from conftest import same
+from conftest import listed, same
 
 from maniple.core.errors import BadConfig, NoDisplay
 from maniple.registry import TASKS
 
 
-@pytest.mark.parametrize("task", sorted(TASKS))
+@pytest.mark.parametrize("task", listed(TASKS))
 @pytest.mark.parametrize("randomize", [False, True])
 def test_going_back_gives_the_same_bits(task, randomize):
     env = gymnasium.make(task, randomize=randomize).unwrapped

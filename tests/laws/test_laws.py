@@ -3,26 +3,11 @@
 import gymnasium
 import numpy as np
 import pytest
-from conftest import same
+from conftest import listed, same
 from gymnasium.utils.env_checker import check_env
 
 import maniple
 from maniple.registry import EXPERTS, TASKS
-
-# One of every kind: nothing moves, a joint, notes, a thing that is held. The other tasks of the
-# Panda share all their code with these and run with the slow tests.
-PANDA = ("ReachTarget", "OpenDrawer", "PushButtons", "PickAndLift")
-
-
-def listed(tasks):
-    """Every task, those of the Panda marked slow but for a few."""
-
-    def is_quick(task):
-        return not task.startswith("panda/") or any(f"/{name}-" in task for name in PANDA)
-
-    slow = pytest.mark.slow
-    return [pytest.param(task, marks=() if is_quick(task) else slow) for task in sorted(tasks)]
-
 
 TASK = pytest.mark.parametrize("task", listed(TASKS))
 STATEFUL = pytest.mark.parametrize("task", listed(EXPERTS))

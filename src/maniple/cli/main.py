@@ -61,8 +61,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str]) -> int:
     verb, rest = _split(words)
-    rest = _with_folder(rest)
     module = importlib.import_module(VERBS[verb][0])
+    # A verb may take words that people have always written.
+    rest = module.prepare(rest) if hasattr(module, "prepare") else rest
     import tyro
 
     # A verb may know better defaults once it has seen which task is meant.
@@ -78,15 +79,6 @@ def _run(words: list[str]) -> int:
     if options.json:
         print(json.dumps(answer))
     return 0 if answer.get("ok", True) else 1
-
-
-def _with_folder(words: list[str]) -> list[str]:
-    """Let '--record' stand alone, as in commands that people have already written."""
-    for at, word in enumerate(words):
-        is_alone = at + 1 == len(words) or words[at + 1].startswith("--")
-        if word == "--record" and is_alone:
-            return [*words[: at + 1], "films", *words[at + 1 :]]
-    return words
 
 
 def _leave_printing_to_rank_0() -> None:

@@ -65,6 +65,15 @@ class Options:
     """Print one JSON object instead of a table."""
 
 
+def prepare(words: list[str]) -> list[str]:
+    """Let '--record' stand alone, as in commands that people have already written."""
+    for at, word in enumerate(words):
+        is_alone = at + 1 == len(words) or words[at + 1].startswith("--")
+        if word == "--record" and is_alone:
+            return [*words[: at + 1], "films", *words[at + 1 :]]
+    return words
+
+
 def run(options: Options) -> dict[str, Any]:
     """Measure, print, return."""
     from maniple.core.errors import BadConfig
