@@ -53,7 +53,7 @@ def test_recorded_demonstrations_are_imitated(tmp_path):
         ("train sac --num-envs 0", "num_envs is 0"),
         ("train sac --role boss", "role is 'boss'"),
         ("train bc --demos 0", "BC needs demonstrations"),
-        ("train drq --env.cameras nowhere", "nowhere"),
+        ("train drq --env.image-size 0 64", "image_size is 0"),
         ("eval --checkpoint /nowhere", "no checkpoint at"),
     ],
 )
@@ -62,3 +62,4 @@ def test_mistakes_are_one_readable_line(words, says, tmp_path):
     more = ["--run-dir", str(tmp_path / "run")] if words.startswith("train") else []
     done = maniple(*words.split(), *more, code=2)
     assert says in done.stderr
+    assert not (tmp_path / "run").exists(), "a mistake leaves nothing behind"

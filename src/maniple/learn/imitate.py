@@ -24,7 +24,7 @@ def imitate(config: TrainConfig, run_dir: Path, listen: Listen, until: Until) ->
     """Make `max_steps` updates from the demonstrations, then play."""
     began = perf_counter()
     torch.set_num_threads(config.torch_threads or Rank.here().num_cpus())
-    keeper = Keeper(config, run_dir, resume=False, is_first=Rank.here().rank == 0)
+    keeper: Keeper | None = None
     envs = make_envs(config, max(1, min(config.eval_n_trajs, 100)))
     try:
         agent = make_agent(config, envs.layout, envs.action_spec, config.seed)
@@ -34,6 +34,7 @@ def imitate(config: TrainConfig, run_dir: Path, listen: Listen, until: Until) ->
         stack = stack_of(config.agent)
         ring = ring_of(shown, envs.layout, envs.action_spec, config.seed, stack)
         agent.calibrate(ring.sample(CALIBRATED_ON).obs)
+        keeper = Keeper(config, run_dir, resume=False, is_first=Rank.here().rank == 0)
         log_due, updates = Every(config.log_period), 0
         while until(updates):
             told = agent.update(ring.sample(config.batch_size))
@@ -51,7 +52,8 @@ def imitate(config: TrainConfig, run_dir: Path, listen: Listen, until: Until) ->
         )
     finally:
         envs.close()
-        keeper.close()
+        if keeper is not None:
+            keeper.close()
 
 
 def _judge(config: TrainConfig, envs, agent) -> Evaluation | None:

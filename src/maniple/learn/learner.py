@@ -39,8 +39,6 @@ class Learner:
         listen: Listen,
     ) -> None:
         self.config = config
-        self.course = Course(config, run_dir, resume, listen)
-        self.cluster = Cluster(cluster, run_dir)
         envs = make_envs(config, 1)
         layout, action = envs.layout, envs.action_spec
         envs.close()
@@ -56,6 +54,8 @@ class Learner:
         self.steps = 0
         self._news: dict[str, float] = {}
         self._publish_due = Every(PUBLISH_EVERY)
+        self.course = Course(config, run_dir, resume, listen)
+        self.cluster = Cluster(cluster, run_dir)
         found = self.course.restore(self.ring) if resume else None
         if found is not None:
             self.pupil.restore(*found)

@@ -46,7 +46,6 @@ class Training:
 
     def __init__(self, config: TrainConfig, run_dir: Path, resume: bool, listen: Listen) -> None:
         self.config = config
-        self.course = Course(config, run_dir, resume, listen)
         rank, stack = Rank.here(), stack_of(config.agent)
         self.envs = make_envs(config, config.num_envs)
         layout, action = self.envs.layout, self.envs.action_spec
@@ -64,6 +63,8 @@ class Training:
         self.meter = Meter(config.num_envs)
         self.rng = np.random.default_rng([config.seed, rank.rank])
         self.steps = 0
+        # Last, so that a mistake in the settings leaves no folder behind.
+        self.course = Course(config, run_dir, resume, listen)
         self._hand = ThreadPoolExecutor(1, "stepping")
         found = self.course.restore(self.ring) if resume else None
         if found is None:
