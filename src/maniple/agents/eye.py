@@ -113,7 +113,7 @@ class SmallEncoder(nn.Module):
             nn.ReLU(inplace=True),
             nn.Conv2d(n // 2, n, 3, stride=2, padding=1),
             nn.ReLU(inplace=True),
-            nn.Conv2d(n, n, 3, padding=1),
+            nn.Conv2d(n, n, 1),
         )
         self.out = nn.Linear(2 * n, config.features)
         self.sharpness = nn.Parameter(torch.tensor(5.0))

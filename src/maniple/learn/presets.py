@@ -31,9 +31,11 @@ def preset(algorithm: str, task: str | None = None) -> TrainConfig:
         return TrainConfig(
             task=task, agent=SACConfig(**more), eval_period=10_000 if is_object else 2_000
         )
-    pixels = EnvConfig(cameras=("front",), image_size=(64, 64))
+    # Two cameras: how far away a small ball is cannot be seen with one.
+    pixels = EnvConfig(cameras=("front", "overhead"), image_size=(64, 64))
     if algorithm == "drq":
-        agent = DrQConfig(**more, asymmetric=True, actor_every=1)
+        # A pixel is seven millimetres here: larger shifts would hide where things are.
+        agent = DrQConfig(**more, asymmetric=True, actor_every=1, shift=1)
         return TrainConfig(
             task=task,
             num_envs=8,
