@@ -6,7 +6,6 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import listed
 
 import maniple
 from maniple.core.errors import BadConfig
@@ -40,20 +39,16 @@ def test_rays_see_what_gl_sees(monkeypatch):
 
 
 @pytest.mark.parametrize("backend", [display.RAYS, pytest.param("gl", marks=NEEDS_GL)])
-@pytest.mark.parametrize("task", listed(TASKS))
+@pytest.mark.parametrize("task", [t for t in sorted(TASKS) if not t.startswith("panda/")])
 def test_a_picture_shows_the_arm(task, backend, monkeypatch):
     chosen = display.backend() if backend == "gl" else backend
     monkeypatch.setattr("maniple.sim.camera.backend", lambda: chosen)
     env = maniple.make(task, render_mode="rgb_array", width=160, height=120)
     env.reset(seed=0)
     picture = env.render()
-    red, green, blue = np.moveaxis(picture, -1, 0)
-    # The SO-101 is yellow, the Panda white.
-    arm = (red > 120) & (green > 80) & (blue < 90)
-    if task.startswith("panda/"):
-        arm = picture.min(-1) > 190
+    yellow = (picture[..., 0] > 120) & (picture[..., 2] < 90) & (picture[..., 1] > 80)
     assert picture.shape == (120, 160, 3) and picture.dtype == np.uint8
-    assert 0.003 < arm.mean() < 0.5
+    assert 0.003 < yellow.mean() < 0.5
     env.close()
 
 
