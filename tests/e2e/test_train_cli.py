@@ -33,9 +33,8 @@ def test_train_then_eval(tmp_path):
     low, high = judged["success_ci95"]
     assert low <= judged["success_rate"] <= high
     assert isinstance(judged["return_mean"], float)
-    assert [
-        (tmp_path / "run" / "videos" / n).stat().st_size > 1000 for n in ("best.mp4", "worst.mp4")
-    ]
+    for film in ("best.mp4", "worst.mp4"):
+        assert (tmp_path / "run" / "videos" / film).stat().st_size > 1000
     assert "holds a run already" in maniple("train", "sac", "--run-dir", run, code=2).stderr
 
 
