@@ -35,6 +35,10 @@ def test_train_then_eval(tmp_path):
     assert isinstance(judged["return_mean"], float)
     for film in ("best.mp4", "worst.mp4"):
         assert (tmp_path / "run" / "videos" / film).stat().st_size > 1000
+    picture = tmp_path / "curves.png"
+    maniple("plot", run, "--out", str(picture))
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert "It has:" in maniple("plot", run, "--metric", "luck", code=2).stderr
     assert "holds a run already" in maniple("train", "sac", "--run-dir", run, code=2).stderr
 
 

@@ -17,6 +17,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "train drq": ("maniple.cli.train.drq", "Learn a task from pictures."),
     "train bc": ("maniple.cli.train.bc", "Imitate demonstrations."),
     "eval": ("maniple.cli.eval", "Measure a trained policy, and film its best and worst."),
+    "plot": ("maniple.cli.plot", "Draw the learning curves of runs."),
     "bench": ("maniple.cli.bench.run", "Measure how fast a task is stepped."),
     "bench limit": ("maniple.cli.bench.limit", "Measure what the physics alone would allow."),
     "bench sweep": ("maniple.cli.bench.sweep", "Find the fastest setting here, beside peers."),
