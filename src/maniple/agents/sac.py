@@ -59,8 +59,7 @@ class SACConfig:
     """Longest gradient; None: any."""
 
     compile: bool = False
-    """Compile the whole update: pays off on GPUs and in runs of hours (the first update takes
-    minutes)."""
+    """Compile the update with torch.compile: meant for GPUs. On two CPU cores it was not faster."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.critics_used <= self.critics:
