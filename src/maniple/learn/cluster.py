@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import psutil
 
 from maniple.core.errors import BadConfig, ManipleError
 from maniple.core.need import need
+from maniple.engine.life import die_with
 from maniple.learn.post import NAME, NAMESPACE, PROTOCOL, Post
 from maniple.version import __version__
 
@@ -67,8 +69,11 @@ class Cluster:
         self._note = run_dir / "cluster.json" if run_dir else None
         _use_token(config.token_file.expanduser(), may_create=run_dir is not None)
         self._ray: Any = need("ray")
+        self._node: subprocess.Popen | None = None
         if self._note is not None and not _answers(config.ip, config.port):
             self._start_head(self._note)
+        elif self._note is None and _own_address(config.ip) is None:
+            self._join_from_elsewhere()
         self._connect()
         self.post: Any = self._find_post(may_create=self._note is not None)
 
@@ -112,6 +117,10 @@ class Cluster:
     def close(self, end_head: bool) -> None:
         """Leave; as a learner that is done, end the head and all that it started."""
         self._ray.shutdown()
+        if self._node is not None:
+            self._node.terminate()
+            self._node.wait(20)
+            self._node = None
         if end_head and self._note is not None and self._note.exists():
             _end_head(self._note)
 
@@ -133,6 +142,18 @@ class Cluster:
             if head.poll() is not None or monotonic() > deadline:
                 raise ClusterError(f"Ray's head did not start; see {note.parent / 'head.log'}.")
             sleep(0.2)
+
+    def _join_from_elsewhere(self) -> None:
+        """Make this machine a node of the learner's cluster, for as long as we are here."""
+        me = os.getpid()
+        self._node = subprocess.Popen(
+            [
+                sys.executable, "-m", "ray.scripts.scripts", "start", "--block",
+                f"--address={self.config.ip}:{self.config.port}", "--disable-usage-stats",
+            ],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            preexec_fn=lambda: die_with(me, signal.SIGTERM),
+        )  # fmt: skip
 
     def _connect(self) -> None:
         address = f"{self.config.ip}:{self.config.port}"
