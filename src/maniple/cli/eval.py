@@ -69,8 +69,9 @@ def run(options: Options) -> dict[str, Any]:
     answer = {
         "task": judge.config.task,
         "checkpoint": str(checkpoint.path),
-        "success_rate": result.success_rate,
-        "success_ci95": [low, high],
+        # JSON has no NaN: a task without success has no rate.
+        "success_rate": None if result.successes is None else result.success_rate,
+        "success_ci95": None if result.successes is None else [low, high],
         "episodes": result.episodes,
         "return_mean": result.return_mean,
         "length_mean": sum(result.lengths) / result.episodes,

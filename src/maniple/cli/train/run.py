@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -66,10 +67,10 @@ def run(options: Options) -> dict[str, Any]:
         "run_dir": str(result.run_dir),
         "steps": result.steps,
         "updates": result.updates,
-        "success_rate": last.success_rate if last else None,
-        "success_ci95": list(last.success_ci95) if last else None,
+        "success_rate": _number(last.success_rate) if last else None,
+        "success_ci95": [_number(bound) for bound in last.success_ci95] if last else None,
         "return_mean": last.return_mean if last else None,
-        "best": result.best,
+        "best": _number(result.best),
         "train_s": round(result.train_s, 2),
         "wall_s": round(result.wall_s, 2),
         "is_stopped": until.is_stopped,
@@ -141,6 +142,11 @@ def act_for_learner(
         finally:
             actor.close()
     return {"role": "actor", "actor": actor.name, "task": actor.config.task, "steps": steps}
+
+
+def _number(value: float) -> float | None:
+    """JSON has neither NaN nor infinity."""
+    return value if isfinite(value) else None
 
 
 def _task_in(words: Sequence[str]) -> str | None:
