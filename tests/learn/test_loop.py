@@ -123,3 +123,10 @@ def test_wilson_is_right_at_the_edges():
     assert low == pytest.approx(0.8256, abs=1e-3) and high == pytest.approx(0.9448, abs=1e-3)
     assert wilson(0, 100)[0] == 0.0 and wilson(0, 100)[1] == pytest.approx(0.037, abs=1e-3)
     assert wilson(100, 100)[1] == 1.0
+
+
+def test_an_arm_that_takes_poses_can_be_trained(tmp_path):
+    """Its space has bounds although any finite pose is accepted, and told invalid."""
+    config = replace(TINY, task="OpenDrawer", num_envs=2, max_steps=40, random_steps=20,
+                     training_starts=20, batch_size=8, eval_n_trajs=0)  # fmt: skip
+    assert train(config, tmp_path / "run").updates > 0

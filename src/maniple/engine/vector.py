@@ -17,7 +17,7 @@ from maniple.core.errors import BadConfig, ClosedError, ResetNeeded
 from maniple.core.group import Contract
 from maniple.core.info import add_rare, batch_info, row_info
 from maniple.core.seeds import row_seeds
-from maniple.core.space import flattener, nester
+from maniple.core.space import flattener, layout_of, nester
 from maniple.core.step import StepArrays
 from maniple.engine.cohort import Final
 from maniple.engine.stats import Times
@@ -68,7 +68,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self.metadata = {**contract.metadata, "autoreset_mode": mode}
         self.render_mode = contract.render_mode
         self.layout = contract.observation
-        self.action_spec = contract.action["action"]
+        # Of the space, not of what is accepted: a pose out of reach is accepted, and told invalid.
+        (self.action_spec,) = layout_of(contract.action_space).values()
         self.named = flattener(contract.observation_space)
         """Takes an observation apart into the arrays of `layout`."""
         self.engine_name = name

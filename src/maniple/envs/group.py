@@ -18,17 +18,13 @@ from maniple.core.space import box, dict_space
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.step import StepArrays, scalar
 from maniple.envs.config import EnvConfig
+from maniple.envs.control import choose_control
 from maniple.envs.row import Row, has_display
 from maniple.envs.sight import Sight
 from maniple.envs.task import Task
 from maniple.sim.batch import Sim
 from maniple.sim.camera import Painter, camera_index, painter, picture
-from maniple.sim.control.arm import JointPosition, JointVelocity
-from maniple.sim.control.control import Control
-from maniple.sim.control.endeffector import EndEffector
-from maniple.sim.control.joint import DeltaJoint, Joint, RawJoint
 from maniple.sim.control.planning import Planning
-from maniple.sim.control.pose import DeltaPose, Pose
 from maniple.sim.paint import Paint
 from maniple.sim.randomise import Randomiser
 from maniple.sim.scene import compile_model
@@ -78,7 +74,7 @@ class TaskGroup:
         self.seeds = SeedTree(num_envs, rank)
         self._clock = 0
         self._began = np.zeros(num_envs, np.int64)
-        self.control = _control(task, config, self.model, num_envs, threads)
+        self.control = choose_control(task, config, self.model, num_envs, threads)
         self._invalid: NDArray[np.bool_] | None = getattr(self.control, "invalid", None)
         self._invalid_count = np.zeros(num_envs, np.int64)
         self._ramps = len(task.ramp) > 1
@@ -441,32 +437,6 @@ def build_model(task: Task) -> mujoco.MjModel:
     task.robot.add(spec, task.base)
     task.scene(spec)
     return compile_model(spec)
-
-
-def _control(
-    task: Task, config: EnvConfig, model: mujoco.MjModel, rows: int, threads: int
-) -> Control:
-    kind = config.control or task.control
-    if kind == "raw":
-        return RawJoint(model)
-    if kind == "joint":
-        return Joint(model)
-    if kind == "delta_joint":
-        return DeltaJoint(model)
-    if kind == "joint_position":
-        return JointPosition(model, task.robot)
-    if kind == "joint_velocity":
-        return JointVelocity(model, task.robot, step_s=model.opt.timestep * task.substeps)
-    if kind == "planning":
-        box = task.ee_low_m, task.ee_high_m
-        return Planning(model, task.robot, task.base, rows, *box)
-    if kind in ("ik", "delta_ee"):
-        make = Pose if kind == "ik" else DeltaPose
-        box = task.ee_low_m, task.ee_high_m
-        return make(model, task.robot, task.base, rows, threads, *box)
-    return EndEffector(
-        model, task.robot, task.base, rows, threads, task.ee_step_m, task.ee_low_m, task.ee_high_m
-    )
 
 
 def _rows_with_nan(array: NDArray) -> NDArray[np.intp]:
