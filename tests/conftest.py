@@ -17,11 +17,12 @@ def one_torch_thread():
 
 @pytest.fixture
 def make_vec():
-    """Make vector environments that are closed when the test ends."""
+    """Make vector environments with the same samples every time, closed when the test ends."""
     made = []
 
     def make(*args, **kwargs):
         made.append(maniple.make_vec(*args, **kwargs))
+        made[-1].action_space.seed(0)
         return made[-1]
 
     yield make

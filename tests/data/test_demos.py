@@ -5,6 +5,7 @@ import signal
 
 import numpy as np
 import pytest
+from conftest import listed
 
 import maniple
 from maniple.core.errors import BadConfig, ManipleError
@@ -46,7 +47,7 @@ def test_the_same_episodes_on_any_engine_and_number(make_vec, settings):
         assert equal(a, b)
 
 
-@pytest.mark.parametrize("task", maniple.registry.EXPERTS)
+@pytest.mark.parametrize("task", listed(maniple.registry.EXPERTS))
 def test_every_expert(make_vec, task):
     episode = play(make_vec, 2, episodes=1, task=task)[0]
     assert episode.success and episode.terminated

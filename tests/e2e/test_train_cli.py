@@ -59,6 +59,7 @@ def test_recorded_demonstrations_are_imitated(tmp_path):
         ("train sac --role boss", "role is 'boss'"),
         ("train bc --demos 0", "BC needs demonstrations"),
         ("train drq --env.image-size 0 64", "image_size is 0"),
+        ("train drq --env.cameras frontt", "Did you mean front"),
         ("eval --checkpoint /nowhere", "no checkpoint at"),
     ],
 )

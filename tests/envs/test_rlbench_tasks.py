@@ -67,6 +67,21 @@ def test_every_scene_starts_unsolved_and_at_rest(id):
     envs.close()
 
 
+@pytest.mark.parametrize("engine", ["native", "process"])
+def test_a_reset_may_choose_the_variation_and_tells_the_sentence(engine):
+    envs = maniple.make_vec("OpenDrawer", 3, engine=engine)
+    obs, info = envs.reset(seed=0, options={"variation": 1})
+    assert (obs["variation_index"] == 1).all()
+    assert info["sentence"].tolist() == ["open middle drawer"] * 3
+    assert info["variation"].tolist() == [1, 1, 1]
+    # The choice is of that reset alone.
+    drawn = {tuple(envs.reset(seed=s)[1]["variation"].tolist()) for s in range(5)}
+    assert len(drawn) > 1
+    with pytest.raises(BadConfig, match="variation is 3, but OpenDrawer has 3"):
+        maniple.make("OpenDrawer").reset(options={"variation": 3})
+    envs.close()
+
+
 def test_variation_can_be_chosen():
     envs = maniple.make_vec("OpenDrawer", 3, variation=2)
     obs, _ = envs.reset(seed=0)

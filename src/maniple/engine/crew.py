@@ -167,6 +167,7 @@ class Crew:
 
         Raises:
             WorkerDied: It failed, ended or said nothing.
+            ManipleError: What was asked for cannot be made; told as if it were made here.
         """
         assert hand.channel is not None
         try:
@@ -183,6 +184,8 @@ class Crew:
                 f"Worker {hand.index} (rows {hand.row_names}) ended while it started: "
                 f"{self._cause(hand)}.\n{hand.last_words()}"
             ) from None
+        if word == "refused":
+            raise value
         if word == "failed":
             raise WorkerDied(
                 f"Worker {hand.index} could not make its environments (rows {hand.row_names}):"
@@ -322,7 +325,7 @@ class Crew:
         while not hand.is_ready:
             try:
                 self.hear_start(hand, "ready", monotonic() + self.config.start_timeout_s)
-            except WorkerDied:
+            except ManipleError:
                 self.give_up(hand)
                 if hand.count_death(self.config.restart_window_s) > self.config.max_restarts:
                     raise

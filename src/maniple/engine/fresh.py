@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-import traceback
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
+
+from maniple.engine.life import live_and_exit
 
 _BEGIN = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -41,17 +42,10 @@ def go_on(words: Sequence[str]) -> NoReturn:
         os.set_inheritable(fd, False)
     with os.fdopen(job, "rb") as file:
         data = file.read()
-    code = 1
-    try:
+
+    def live() -> None:
         from maniple.engine.worker import work
 
         work(data, fds, is_fork=False)
-        code = 0
-    except SystemExit as ending:
-        code = ending.code if isinstance(ending.code, int) else 1
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+
+    live_and_exit(live)

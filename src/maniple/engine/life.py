@@ -5,6 +5,10 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import sys
+import traceback
+from collections.abc import Callable
+from typing import NoReturn
 
 _PR_SET_PDEATHSIG = 1
 THREAD_LIMITS = (
@@ -36,6 +40,22 @@ def follow_launcher() -> None:
     """
     if "TORCHELASTIC_RUN_ID" in os.environ:
         die_with(os.getppid())
+
+
+def live_and_exit(live: Callable[[], None]) -> NoReturn:
+    """Run what a process was started for, then end it without its parent's clean-ups."""
+    code = 1
+    try:
+        live()
+        code = 0
+    except SystemExit as ending:
+        code = ending.code if isinstance(ending.code, int) else 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def one_thread_each(environment: dict[str, str], threads: int = 1) -> dict[str, str]:

@@ -14,7 +14,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from maniple.core.errors import BadConfig, WorkerDied
+from maniple.core.errors import BadConfig, ManipleError, WorkerDied
 from maniple.core.group import Contract, Recipe
 from maniple.core.seeds import fresh_seed, reborn_seed
 from maniple.core.step import StepArrays
@@ -47,6 +47,7 @@ class ProcessEngine:
         self._seeds: list[int | None] = [None] * num_envs
         self._remarks: dict[int, dict[str, Any]] = {}
         self._finals: list[Final] = []
+        self._refusal: ManipleError | None = None
         self._crew = Crew(cloudpickle.dumps(recipe), num_envs, mode, config)
         self._hands = self._crew.hands
         # An engine that nobody closed takes its workers along.
@@ -107,6 +108,9 @@ class ProcessEngine:
                 say(hand.channel, options, self._crew.deadline())
             self._post(hand, RESET, chunk=int(bool(options)))
         self._finish(self._hands)
+        if refusal := self._refusal:
+            self._refusal = None
+            raise refusal
 
     def step(self, actions: NDArray) -> None:
         """Take one action in every row."""
@@ -282,6 +286,8 @@ class ProcessEngine:
         except (EOFError, Silence) as error:
             self._bury(hand, "hung" if isinstance(error, Silence) else "ended")
             return 0
+        if isinstance(remarks, ManipleError):
+            self._refusal = remarks
         for row, remark in remarks.items() if isinstance(remarks, dict) else ():
             self._remarks[hand.rows.start + row] = remark
         return took
@@ -333,7 +339,8 @@ class ProcessEngine:
         self._finish([hand])
         now.truncated[hand.rows] = True
         self._finals += finals
-        self._remarks |= remarks
+        for row, remark in remarks.items():
+            self._remarks.setdefault(row, {}).update(remark)
 
     def _is_back(self, hand: Hand) -> bool:
         """Tell whether a replacement can take orders; in block mode, wait until it can."""

@@ -98,7 +98,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         Args:
             seed: One number (row i gets seed + i), one per row, or None to go on with the next
                 episode of each row's stream.
-            options: `reset_mask`, a boolean array of the rows to reset.
+            options: `reset_mask`, a boolean array of the rows to reset; `variation`, the number
+                of the variation that they play, in tasks that have several.
         """
         self._check_open()
         seeds = row_seeds(seed, self.num_envs)

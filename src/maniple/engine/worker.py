@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from maniple.core.errors import ManipleError
 from maniple.core.group import Group
 from maniple.engine import slab as layout
 from maniple.engine.cohort import Cohort
@@ -71,6 +72,9 @@ def work(data: bytes, fds: list[int], is_fork: bool = True) -> None:
     channel, wake = socket.socket(fileno=channel_fd), socket.socket(fileno=wake_fd)
     try:
         group = _build(job)
+    except ManipleError as error:
+        say(channel, ("refused", _portable(error)))
+        raise SystemExit(3) from None
     except BaseException:
         say(channel, ("failed", traceback.format_exc()))
         raise SystemExit(3) from None
@@ -148,7 +152,11 @@ class _Worker:
             cohort.chunk(turn, self._actions[:, : words[base + layout.CHUNK]])
             self._num_steps[:] = cohort.num_steps
         elif opcode == RESET:
-            self._reset(turn)
+            try:
+                self._reset(turn)
+            except ManipleError as error:
+                # The caller's mistake, not the simulator's: nothing has been touched.
+                return _portable(error)
         elif opcode == TOUCH:
             return self._touch()
         if self._job.mode is AutoresetMode.SAME_STEP:

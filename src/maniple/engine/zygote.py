@@ -12,10 +12,11 @@ import sys
 import threading
 from collections.abc import Sequence
 from time import monotonic
-from typing import Any
+from typing import NoReturn
 
+from maniple.core.child import start_child
 from maniple.core.errors import ManipleError
-from maniple.engine.life import die_with, one_thread_each
+from maniple.engine.life import die_with, live_and_exit, one_thread_each
 from maniple.engine.talk import Silence, hear, say
 
 START_SECONDS = 60.0
@@ -32,7 +33,7 @@ class Zygote:
         self._channel, theirs = socket.socketpair()
         self._statuses: dict[int, int] = {}
         words = [sys.executable, "-m", __name__, str(theirs.fileno()), str(os.getpid()), *preload]
-        self._process = _lasting_popen(words, theirs.fileno())
+        self._process = _start(words, theirs.fileno())
         theirs.close()
         try:
             hear(self._channel, monotonic() + START_SECONDS)
@@ -88,42 +89,14 @@ class Zygote:
                 self._statuses[value] = rest[0]
 
 
-def _lasting_popen(words: list[str], fd: int) -> subprocess.Popen:
-    """Start a child from a thread that lasts.
-
-    The kernel's parent-death signal fires when the *thread* that started a child ends, which
-    need not be the end of the process.
-    """
-    made: list[Any] = []
-
-    def start() -> None:
-        try:
-            made.append(
-                subprocess.Popen(
-                    words,
-                    pass_fds=(fd,),
-                    env=one_thread_each(dict(os.environ)),
-                    stdin=subprocess.DEVNULL,
-                )
-            )
-        except OSError as error:
-            made.append(error)
-
-    if threading.current_thread() is threading.main_thread():
-        start()
-    else:
-        ready = threading.Event()
-
-        def keep() -> None:
-            start()
-            ready.set()
-            made[0].wait() if isinstance(made[0], subprocess.Popen) else None
-
-        threading.Thread(target=keep, name="maniple-zygote-keeper", daemon=True).start()
-        ready.wait()
-    if isinstance(made[0], OSError):
-        raise ManipleError(f"Cannot start a process: {made[0].strerror}. Is a limit reached?")
-    return made[0]
+def _start(words: list[str], fd: int) -> subprocess.Popen:
+    environment = one_thread_each(dict(os.environ))
+    try:
+        return start_child(words, pass_fds=(fd,), env=environment, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        raise ManipleError(
+            f"Cannot start a process: {error.strerror}. Is a limit reached?"
+        ) from None
 
 
 class _Shared:
@@ -248,11 +221,9 @@ def _tell_ended(channel: socket.socket) -> None:
             os._exit(0)
 
 
-def _become_worker(channel: socket.socket, bells: tuple, job: bytes, fds: list[int]) -> None:
-    code = 1
-    try:
-        parent = os.getppid()
-        die_with(parent)
+def _become_worker(channel: socket.socket, bells: tuple, job: bytes, fds: list[int]) -> NoReturn:
+    def live() -> None:
+        die_with(os.getppid())
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         channel.close()
@@ -261,17 +232,8 @@ def _become_worker(channel: socket.socket, bells: tuple, job: bytes, fds: list[i
         from maniple.engine.worker import work
 
         work(job, fds)
-        code = 0
-    except SystemExit as ending:
-        code = ending.code if isinstance(ending.code, int) else 1
-    except BaseException:
-        import traceback
 
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+    live_and_exit(live)
 
 
 if __name__ == "__main__":

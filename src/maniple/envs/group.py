@@ -18,13 +18,12 @@ from maniple.core.space import box, dict_space
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.step import StepArrays, scalar
 from maniple.envs.config import EnvConfig
-from maniple.envs.control import choose_control
+from maniple.envs.motion import Motion
 from maniple.envs.row import Row, has_display
 from maniple.envs.sight import Sight
 from maniple.envs.task import Task
 from maniple.sim.batch import Sim
 from maniple.sim.camera import Painter, camera_index, painter, picture
-from maniple.sim.control.planning import Planning
 from maniple.sim.paint import Paint
 from maniple.sim.randomise import Randomiser
 from maniple.sim.scene import compile_model
@@ -68,17 +67,15 @@ class TaskGroup:
         self.rows = num_envs
         self.first_row = first_row
         task.configure(config)
+        self._playable(config.variation)
         self.model = build_model(task)
         self.sim = Sim(self.model, num_envs, threads, task.substeps * config.action_repeat)
         self.state = State(self.sim)
         self.seeds = SeedTree(num_envs, rank)
         self._clock = 0
         self._began = np.zeros(num_envs, np.int64)
-        self.control = choose_control(task, config, self.model, num_envs, threads)
-        self._invalid: NDArray[np.bool_] | None = getattr(self.control, "invalid", None)
-        self._invalid_count = np.zeros(num_envs, np.int64)
-        self._ramps = len(task.ramp) > 1
-        self._notices = type(task).notice is not Task.notice
+        self.motion = Motion(task, config, self.sim, self.state, threads)
+        self._tells = type(task).sentences is not Task.sentences
         self._observe = _chosen(task, config.observations)
         self._paint = Paint(self.model)
         self.randomiser = Randomiser(self.sim, task.randomisation) if config.randomize else None
@@ -114,8 +111,12 @@ class TaskGroup:
         self, rows: NDArray[np.intp], seeds: Sequence[int | None], options: dict | None = None
     ) -> None:
         """Begin a new episode in `rows`."""
+        options = dict(options or {})
+        self.task.variation = self._playable(options.pop("variation", self.config.variation))
         if options:
-            raise BadConfig(f"reset() got unknown options {sorted(options)}; it takes reset_mask.")
+            raise BadConfig(
+                f"reset() got unknown options {sorted(options)}; it takes reset_mask and variation."
+            )
         rng = self.seeds.start(rows, seeds)
         self.sim.clear(rows)
         self._home(rows)
@@ -125,33 +126,20 @@ class TaskGroup:
         self.sim.settle(rows)
         self.set_elapsed(rows, 0)
         self._moved(rows)
-        self._invalid_count[rows] = 0
-        if self._invalid is not None:
-            self._invalid[rows] = False
-        for row in rows if self._held else ():
-            self._held.pop(int(row), None)
+        self.motion.begin(rows)
+        for row in rows.tolist() if self._held else ():
+            self._held.pop(row, None)
+        for row in rows.tolist() if self._tells else ():
+            told = self.row(row)
+            self._remark(row, {"sentence": told.sentence, "variation": told.variation})
 
     def step(self, actions: NDArray, active: NDArray[np.bool_] | None = None) -> None:
         """Step the active rows (None: all)."""
-        ctrl = self.state.ctrl
-        before = ctrl.copy() if self._ramps else ctrl
-        if active is None:
-            ctrl[:] = self.control.command(actions, ctrl)
-        else:
-            ctrl[active] = self.control.command(actions, ctrl)[active]
+        if active is not None:
             self._began += ~active
         self._clock += 1
         self._actions = actions
-        if isinstance(self.control, Planning):
-            self._play(self.control, actions, active)
-        elif self._ramps:
-            self._step_smoothly(before, active)
-        else:
-            self.sim.step(active)
-        if self._notices:
-            self.task.notice(self.state, active)
-        if self._invalid is not None:
-            self._count_invalid(self._invalid, active)
+        self.motion.step(actions, active)
         faults = self.sim.faults()
         if faults:
             self._fail(faults)
@@ -171,33 +159,6 @@ class TaskGroup:
                 self._write()
                 break
 
-    def _step_smoothly(self, before: NDArray, active: NDArray[np.bool_] | None) -> None:
-        """Step in parts, the servo targets going from `before` to what was commanded."""
-        ctrl, ramp = self.state.ctrl, self.task.ramp
-        after = ctrl.copy()
-        for part in ramp:
-            ctrl[:] = after if part == 1.0 else before + part * (after - before)
-            self.sim.step(active, self.sim.substeps // len(ramp))
-
-    def _play(self, control: Planning, actions: NDArray, active: NDArray[np.bool_] | None) -> None:
-        """Let every row go its whole way, or until it has succeeded."""
-        ways = control.ways(actions, self.state.ctrl, self.sim, active)
-        lengths = np.array([len(way) for way in ways])
-        substeps = round(control.period_s / self.model.opt.timestep)
-        for k in range(int(lengths.max())):
-            moving = lengths > k
-            for row in np.flatnonzero(moving):
-                self.state.ctrl[row] = ways[row][k]
-            self.sim.step(moving, substeps)
-            if self._notices:
-                self.task.notice(self.state, moving)
-            lengths = np.where(self.task.success(self.state), 0, lengths)
-
-    def _count_invalid(self, invalid: NDArray[np.bool_], active: NDArray[np.bool_] | None) -> None:
-        if active is not None:
-            invalid &= active
-        self._invalid_count += invalid
-
     def elapsed(self, row: int) -> int:
         """Control steps that a row has taken in this episode."""
         return self._clock - int(self._began[row])
@@ -211,7 +172,7 @@ class TaskGroup:
         self._began[rows] = self._clock - steps
 
     def infos(self) -> dict[int, dict[str, Any]]:
-        """Return and forget the faults since the last call."""
+        """Return and forget what is to be said of rows: their new tasks, their faults."""
         if not self._remarks:
             return NOTHING
         remarks, self._remarks = self._remarks, {}
@@ -291,8 +252,7 @@ class TaskGroup:
             if self._ends:
                 out.terminated[:] = success
         self._write_reward(out)
-        if self._invalid is not None:
-            self._write_invalid(out, self._invalid)
+        self.motion.write(out)
         if self._limit is not None:
             np.less_equal(self._began, self._clock - self._limit, out=out.truncated)
         if self._held:
@@ -312,12 +272,6 @@ class TaskGroup:
             out.extras.arrays[f"terms.{name}"][...] = term
             out.reward += term * scales[name]
 
-    def _write_invalid(self, out: StepArrays, invalid: NDArray[np.bool_]) -> None:
-        out.extras.arrays["invalid_action"][...] = invalid
-        out.extras.arrays["invalid_actions"][...] = self._invalid_count
-        if self.config.invalid_penalty:
-            out.reward -= self.config.invalid_penalty * invalid
-
     def _hold(self) -> None:
         """Show failed rows as ended, with the last good observation."""
         out = self._out
@@ -331,14 +285,29 @@ class TaskGroup:
         rows = np.array(sorted(faults))
         for row, why in faults.items():
             self._held[row] = self._previous.obs.take(row)
-            self._remarks[row] = {
-                "env_error": f"row {self.first_row + row}: {why}; seed {self.seeds.seed[row]}, "
+            text = (
+                f"row {self.first_row + row}: {why}; seed {self.seeds.seed[row]}, "
                 f"episode {self.seeds.episode[row]}, step {self.elapsed(row)}, "
                 f"last action {self._last_action(row)}"
-            }
+            )
+            self._remark(row, {"env_error": text})
         self.sim.clear(rows)
         self._home(rows)
         self.sim.settle(rows)
+
+    def _remark(self, row: int, remark: dict[str, Any]) -> None:
+        self._remarks.setdefault(row, {}).update(remark)
+
+    def _playable(self, variation: Any) -> int | None:
+        count = self.task.variations
+        if variation is not None and not (
+            isinstance(variation, (int, np.integer)) and 0 <= variation < count
+        ):
+            raise BadConfig(
+                f"variation is {variation!r}, but {type(self.task).__name__} has {count}: give "
+                f"{'0' if count == 1 else f'0 to {count - 1}'}, or None for any."
+            )
+        return None if variation is None else int(variation)
 
     def _last_action(self, row: int) -> str:
         if self._actions is None:
@@ -362,18 +331,10 @@ class TaskGroup:
         self.state.put(rows, {name: home[:, k] for k, name in enumerate(names)})
         self.state.ctrl[rows[:, None], [self.model.actuator(n).id for n in names]] = home
 
-    def _accepted(self) -> ArraySpec:
-        """What an action may be: a controller that can say "invalid" takes any finite number."""
-        spec = self.control.action
-        return spec if self._invalid is None else ArraySpec(spec.shape, spec.dtype)
-
     def _describe(self) -> Contract:
         task = self.task
         extras: dict[str, ArraySpec] = {"success": scalar(np.bool_)} if task.has_success else {}
-        if self._invalid is not None:
-            extras["invalid_action"] = scalar(np.bool_)
-            # In this episode so far: a chunk shows only its last step's flag.
-            extras["invalid_actions"] = scalar(np.int64)
+        extras |= self.motion.extras
         if self._sight and self.config.render_every > 1:
             # Says which pictures are of this step, and which are repeated.
             extras["rendered"] = scalar(np.bool_)
@@ -402,10 +363,10 @@ class TaskGroup:
         ) | (self._sight.layout if self._sight else {})
         return Contract(
             observation=observation,
-            action=Layout({"action": self._accepted()}),
+            action=Layout({"action": self.motion.accepted}),
             extras=Layout(extras),
             observation_space=dict_space(observation),
-            action_space=box(self.control.action),
+            action_space=box(self.motion.control.action),
             metadata={
                 "render_modes": ["rgb_array", "human"] if has_display() else ["rgb_array"],
                 "render_fps": round(1 / (self.model.opt.timestep * self.sim.substeps)),

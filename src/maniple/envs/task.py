@@ -62,6 +62,8 @@ class Task:
     """Whether the scripted expert fails in more than a tenth of the episodes."""
     variations: int = 1
     """How many versions of the task there are: other colours, other drawers."""
+    variation: int | None = None
+    """The version of the episodes that begin now; None: drawn for each. `place` heeds it."""
 
     @property
     def sentence(self) -> str:

@@ -59,7 +59,6 @@ class Course:
         self.keeper = Keeper(config, run_dir, resume, is_first=Rank.here().rank == 0)
         self.last: Evaluation | None = None
         self.best = -np.inf
-        self._judged: dict[str, float] = {}
         self._due = {
             "evaluation": Every(config.eval_period),
             "log": Every(config.log_period),
@@ -107,17 +106,16 @@ class Course:
         first_seed = FIRST_SEED + config.seed * 1_000_000
         stack = stack_of(config.agent)
         self.last = evaluate(self._judge, act, config.eval_n_trajs, first_seed, stack)
-        self._judged = {"success": self.last.success_rate, "return": self.last.return_mean}
         if self.last.score > self.best:
             self.best = self.last.score
             self.keeper.save_policy(run.steps, run.agent, self.last)
         self._aside_s += perf_counter() - began
-        self.report(run)
+        self.report(run, {"success": self.last.success_rate, "return": self.last.return_mean})
 
-    def report(self, run: Run) -> None:
-        """Tell what is known now."""
+    def report(self, run: Run, judged: Mapping[str, float] | None = None) -> None:
+        """Tell what is known now, and what an evaluation has just found."""
         now, (then, steps, updates) = perf_counter(), self._mark
-        told = run.told() | self._judged
+        told = run.told() | dict(judged or {})
         told |= {"updates": run.agent.updates, "replay": len(run.ring)}
         elapsed = max(now - then, 1e-9)
         told |= {
@@ -137,7 +135,6 @@ class Course:
         state["course"] = {
             "best": None if np.isinf(self.best) else self.best,
             "last_due": {name: due.last for name, due in self._due.items()},
-            "judged": self._judged,
         }
         self.keeper.save(run.steps, arrays, state, run.ring)
 
@@ -148,7 +145,6 @@ class Course:
             return None
         course = found[1]["course"]
         self.best = -np.inf if course["best"] is None else course["best"]
-        self._judged = course["judged"]
         for name, last in course["last_due"].items():
             self._due[name].last = last
         return found

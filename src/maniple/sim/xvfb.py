@@ -11,11 +11,11 @@ import socket
 import stat
 import subprocess
 import sys
-import threading
 import time
 import weakref
 from pathlib import Path
 
+from maniple.core.child import start_child
 from maniple.core.errors import BadConfig, ManipleError, NoDisplay
 
 INSTALL = "apt-get install xvfb xauth"
@@ -132,47 +132,22 @@ def sweep_stale_sockets(folder: Path = SOCKETS) -> list[Path]:
 
 
 def _start(words: list[str], fd: int, errors: int) -> subprocess.Popen:
-    """Start the server from a thread that lasts.
-
-    The kernel's parent-death signal fires when the *thread* that started a child ends.
-    """
     wrapper = [sys.executable, "-I", "-S", "-c", _DIE_WITH_OWNER, str(os.getpid()), *words]
-    made: list[subprocess.Popen | OSError] = []
-    is_started = threading.Event()
-
-    def start() -> None:
-        try:
-            made.append(
-                subprocess.Popen(
-                    wrapper,
-                    pass_fds=(fd,),
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=errors,
-                    # A Ctrl-C or a killed group must not take the display before its owner.
-                    start_new_session=True,
-                )
-            )
-        except OSError as error:
-            made.append(error)
-        is_started.set()
-
-    def start_and_last() -> None:
-        start()
-        if isinstance(made[0], subprocess.Popen):
-            made[0].wait()
-
-    if threading.current_thread() is threading.main_thread():
-        start()
-    else:
-        threading.Thread(target=start_and_last, name="maniple-xvfb-keeper", daemon=True).start()
-        is_started.wait()
-    if isinstance(made[0], OSError):
-        raise ManipleError(
-            f"Cannot start Xvfb: {made[0].strerror}. Raise the limits of processes and open files "
-            "('ulimit -u', 'ulimit -n'), or use fewer workers."
+    try:
+        return start_child(
+            wrapper,
+            pass_fds=(fd,),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            # A Ctrl-C or a killed group must not take the display before its owner.
+            start_new_session=True,
         )
-    return made[0]
+    except OSError as error:
+        raise ManipleError(
+            f"Cannot start Xvfb: {error.strerror}. Raise the limits of processes and open files "
+            "('ulimit -u', 'ulimit -n'), or use fewer workers."
+        ) from None
 
 
 def _read_line(fd: int, deadline: float) -> int:

@@ -92,7 +92,7 @@ def _controls(group: Any, rows: int, steps: int) -> np.ndarray:
         now = group.state.ctrl.copy()
         for k in range(steps):
             action = rng.uniform(space.low, space.high).astype(spec.dtype)[None]
-            now = group.control.command(action, now)
+            now = group.motion.control.command(action, now)
             ctrl[row, k] = now[0]
     return np.repeat(ctrl, group.sim.substeps, axis=1)
 

@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import tyro
-
-
-@dataclass(frozen=True)
-class Options:
-    """Which dataset."""
-
-    folder: tyro.conf.Positional[Path]
-    """The dataset."""
-
-    json: bool = False
-    """Print one JSON object instead of lines."""
+from maniple.cli.data.folder import Options
 
 
 def run(options: Options) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class Screen:
             f"{step:,}",
             _percent(metrics.get("success")),
             _percent(metrics.get("train_success")),
-            _number(metrics.get("return", metrics.get("train_return"))),
+            _number(metrics.get("train_return")),
             f"{rate:,.0f}",
             f"{metrics.get('clock/updates_per_s', 0.0):,.0f}",
             f"{metrics.get('replay', 0):,.0f}",

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import mujoco
+import numpy as np
+from numpy.typing import NDArray
 
 from maniple.envs.panda.parts import Rgba, add_box, add_fixture, add_moving
+from maniple.envs.panda.stage import PandaTask
 from maniple.sim.paint import add_paint
 from maniple.sim.state import State
 
@@ -12,6 +15,25 @@ PLATE: Rgba = (0.0, 0.7, 0.0, 1.0)
 PRESSED_M = 0.003
 TOP_M = 0.0265
 """Where the plate's surface is, above the table."""
+
+
+class ButtonTask(PandaTask):
+    """Press the button called 'button'."""
+
+    episode_steps = 100
+    joints = ("button_joint",)
+
+    def aim(self, s: State) -> NDArray:
+        """The plate."""
+        return s.pos("button") + [0.0, 0.0, TOP_M]
+
+    def progress(self, s: State) -> NDArray:
+        """How far it is down."""
+        return depth_m(s, "button") / PRESSED_M
+
+    def success(self, s: State) -> NDArray[np.bool_]:
+        """Three millimetres down."""
+        return depth_m(s, "button") > PRESSED_M
 
 
 def add_button(
@@ -30,6 +52,6 @@ def add_button(
         add_paint(spec, name)
 
 
-def depth_m(s: State, name: str):
+def depth_m(s: State, name: str) -> NDArray:
     """How far a button is pressed, (rows,)."""
     return -s.joint(f"{name}_joint")

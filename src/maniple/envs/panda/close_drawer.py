@@ -2,55 +2,38 @@
 
 from __future__ import annotations
 
-from math import pi
-
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
-from maniple.envs.panda.drawers import HANDLE_Z_M, JOINTS, NAMES, add_drawers
+from maniple.envs.panda.drawers import HANDLE_Z_M, JOINTS, NAMES, DrawerTask, handle, opened_m
 from maniple.envs.panda.expert import SHUT, Waypoint, raised, script
-from maniple.envs.panda.open_drawer import handle, handle_pos, of_variation
 from maniple.envs.panda.spot import on
-from maniple.envs.panda.stage import PandaTask
 from maniple.sim.state import State
 
 START_M, CLOSED_M = 0.1, 0.06
 
 
-class CloseDrawer(PandaTask):
+class CloseDrawer(DrawerTask):
     """Close the named drawer."""
 
-    yaw = (-pi / 8, pi / 8)
-    variations = 3
     episode_steps = 120
     corners = ((-0.165, -0.19), (0.215, 0.216))
     reached = tuple((0.025, y, z) for y in (0.45, 0.55) for z in HANDLE_Z_M)
-    bodies = ("drawers",)
-    joints = JOINTS
 
     def sentences(self, variation: int) -> list[str]:
         """As RLBench says it."""
         name = NAMES[variation]
         return [f"close {name} drawer", f"shut the {name} drawer", f"slide the {name} drawer shut"]
 
-    def furnish(self, spec: mujoco.MjSpec) -> None:
-        """Add the chest."""
-        add_drawers(spec)
-
     def arrange(self, rng: Draws, base: NDArray, variation: NDArray) -> dict[str, NDArray]:
         """Put the chest somewhere, the named drawer ten centimetres open."""
         opened = {joint: START_M * (variation == k) for k, joint in enumerate(JOINTS)}
         return {"drawers": on(base, (0.025, 0, 0))} | opened
 
-    def aim(self, s: State) -> NDArray:
-        """The handle."""
-        return handle_pos(s)
-
     def progress(self, s: State) -> NDArray:
         """How far it was pushed."""
-        return (START_M - of_variation(s, [s.joint(joint) for joint in JOINTS])) / CLOSED_M
+        return (START_M - opened_m(s)) / CLOSED_M
 
     def success(self, s: State) -> NDArray[np.bool_]:
         """Six centimetres."""

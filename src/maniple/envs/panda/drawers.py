@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-import mujoco
+from math import pi
 
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from maniple.envs.panda.expert import Goal, Seen
+from maniple.envs.panda.named import named
 from maniple.envs.panda.parts import Rgba, add_box, add_fixture, add_moving
+from maniple.envs.panda.stage import PandaTask
+from maniple.sim.rotation import quat_mul
+from maniple.sim.state import State
 
 NAMES = ("bottom", "middle", "top")
 JOINTS = tuple(f"drawer_{name}" for name in NAMES)
@@ -15,6 +24,42 @@ DEPTH_M = 0.3
 WOOD: Rgba = (0.72, 0.624, 0.48, 1.0)
 PALE: Rgba = (0.86, 0.81, 0.75, 1.0)
 STEEL: Rgba = (0.55, 0.56, 0.58, 1.0)
+# The gripper comes along -y, its fingers above and below the handle.
+SIDEWAYS = np.array([0.0, 0.0, np.sqrt(0.5), -np.sqrt(0.5)])
+
+
+class DrawerTask(PandaTask):
+    """Do something with the named drawer."""
+
+    yaw = (-pi / 8, pi / 8)
+    variations = 3
+    bodies = ("drawers",)
+    joints = JOINTS
+
+    def furnish(self, spec: mujoco.MjSpec) -> None:
+        """Add the chest."""
+        add_drawers(spec)
+
+    def aim(self, s: State) -> NDArray:
+        """The handle."""
+        drawer = named(s, [s.pos(joint) for joint in JOINTS])
+        return drawer + HANDLE_Y_M * s.mat("drawers")[:, :, 1]
+
+
+def opened_m(s: State) -> NDArray:
+    """How far the named drawer is open, (rows,)."""
+    return named(s, [s.joint(joint) for joint in JOINTS])
+
+
+def handle(out_m: float):
+    """Goal in front of the named drawer's handle."""
+
+    def goal(seen: Seen) -> Goal:
+        z = np.array(HANDLE_Z_M)[seen.variation]
+        offset = np.stack([np.zeros_like(z), np.full_like(z, HANDLE_Y_M + out_m), z], 1)
+        return seen.point("drawers", offset), quat_mul(seen.quat("drawers"), SIDEWAYS)
+
+    return goal
 
 
 def add_drawers(spec: mujoco.MjSpec) -> None:

@@ -7,27 +7,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
-from maniple.envs.panda.button import PRESSED_M, TOP_M, add_button, depth_m
+from maniple.envs.panda.button import ButtonTask, add_button
 from maniple.envs.panda.expert import SHUT, Waypoint, over, script
 from maniple.envs.panda.parts import NO_BITS, add_box, add_fixture, add_ring, add_rod
 from maniple.envs.panda.spot import on
-from maniple.envs.panda.stage import DOWN_M, PandaTask
-from maniple.sim.state import State
+from maniple.envs.panda.stage import DOWN_M
 
 BUTTON_XY, LAMP_XY = (0.054, 0.156), (0.058, -0.073)
 TEAL, DARK = (0.08, 0.58, 0.50, 1.0), (0.15, 0.15, 0.16, 1.0)
 
 
-class LampOn(PandaTask):
+class LampOn(ButtonTask):
     """Turn on the light."""
 
     # RLBench turns all around and draws again where the lamp is in the arm's way.
     yaw = (-0.4, 3.5)
-    episode_steps = 100
     corners = ((-0.052, -0.183), (0.168, 0.176))
     reached = tuple((*BUTTON_XY, DOWN_M + z) for z in (0.02, 0.1))
     bodies = ("button", "lamp")
-    joints = ("button_joint",)
 
     def sentences(self, variation: int) -> list[str]:
         """As RLBench says it."""
@@ -51,18 +48,6 @@ class LampOn(PandaTask):
     def arrange(self, rng: Draws, base: NDArray, variation: NDArray) -> dict[str, NDArray]:
         """Put lamp and button somewhere."""
         return {"button": on(base, (*BUTTON_XY, 0)), "lamp": on(base, (*LAMP_XY, 0))}
-
-    def aim(self, s: State) -> NDArray:
-        """The button."""
-        return s.pos("button") + [0.0, 0.0, TOP_M]
-
-    def progress(self, s: State) -> NDArray:
-        """How far it is down."""
-        return depth_m(s, "button") / PRESSED_M
-
-    def success(self, s: State) -> NDArray[np.bool_]:
-        """Three millimetres down."""
-        return depth_m(s, "button") > PRESSED_M
 
 
 expert = script(

@@ -21,6 +21,7 @@ from maniple.envs.panda.expert import (
     shifted,
 )
 from maniple.envs.panda.hold import nothing_held
+from maniple.envs.panda.named import is_named_held, named
 from maniple.envs.panda.parts import NO_BITS, add_ball, add_box, add_fixture, add_thing
 from maniple.envs.panda.spot import on
 from maniple.envs.panda.stage import DOWN_M, PandaTask, near
@@ -75,20 +76,16 @@ class MeatOffGrill(PandaTask):
 
     def aim(self, s: State) -> NDArray:
         """The meat."""
-        return np.stack([s.pos(n) for n in MEAT])[self._row(s), np.arange(s.rows)]
+        return named(s, [s.pos(n) for n in MEAT])
 
     def progress(self, s: State) -> NDArray:
         """In hand, then beside the grill."""
-        is_right = s.note("held") == self._row(s) + 1
-        return 0.3 * is_right + 0.7 * near(norm(self.aim(s) - SENSOR.centre_w(s)), 0.2)
+        return 0.3 * is_named_held(s) + 0.7 * near(norm(self.aim(s) - SENSOR.centre_w(s)), 0.2)
 
     def success(self, s: State) -> NDArray[np.bool_]:
         """A part of it in a box beside the grill, and none in the gripper."""
-        found = np.stack([SENSOR.detects(s, n) for n in MEAT])[self._row(s), np.arange(s.rows)]
+        found = named(s, [SENSOR.detects(s, n) for n in MEAT])
         return found & nothing_held(s)
-
-    def _row(self, s: State) -> NDArray[np.intp]:
-        return s.note("variation").astype(np.intp)
 
 
 def _meat(seen: Seen) -> Goal:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from maniple.core.seeds import Draws
 from maniple.envs.panda.expert import OPEN, SHUT, Goal, Seen, Waypoint, over, pick, release, script
 from maniple.envs.panda.hold import is_held, nothing_held
+from maniple.envs.panda.named import named
 from maniple.envs.panda.parts import add_box, add_fixture, add_rod, add_thing
 from maniple.envs.panda.spot import on
 from maniple.envs.panda.stage import DOWN_M, PandaTask, near
@@ -72,16 +73,13 @@ class PlaceWineAtRackLocation(PandaTask):
 
     def progress(self, s: State) -> NDArray:
         """Bottle in hand, then near its place."""
-        place = self._of_row(s, [sensor.centre_w(s) for sensor in SENSORS])
+        place = named(s, [sensor.centre_w(s) for sensor in SENSORS])
         return 0.3 * is_held(s, 0) + 0.7 * near(norm(s.pos("bottle") - place), 0.2)
 
     def success(self, s: State) -> NDArray[np.bool_]:
         """A part of the bottle in its place, and none in the gripper."""
-        found = self._of_row(s, [sensor.detects(s, "bottle") for sensor in SENSORS])
+        found = named(s, [sensor.detects(s, "bottle") for sensor in SENSORS])
         return found & nothing_held(s)
-
-    def _of_row(self, s: State, options: list[NDArray]) -> NDArray:
-        return np.stack(options)[s.note("variation").astype(np.intp), np.arange(s.rows)]
 
 
 def _before(y_m: float, up_m: float = 0.0):

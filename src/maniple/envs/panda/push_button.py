@@ -7,27 +7,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
-from maniple.envs.panda.button import PRESSED_M, TOP_M, add_button, depth_m
+from maniple.envs.panda.button import ButtonTask, add_button
 from maniple.envs.panda.expert import SHUT, Waypoint, over, script
 from maniple.envs.panda.spot import on
-from maniple.envs.panda.stage import DOWN_M, PandaTask
+from maniple.envs.panda.stage import DOWN_M
 from maniple.sim.paint import COLOURS
-from maniple.sim.state import State
 
 # Red and lime are the colours of the button's own plate.
 BUTTON_COLOURS = tuple(c for c in COLOURS if c not in ("red", "lime"))
 NUMBERS = np.array([COLOURS.index(c) for c in BUTTON_COLOURS])
 
 
-class PushButton(PandaTask):
+class PushButton(ButtonTask):
     """Push the button."""
 
     variations = len(BUTTON_COLOURS)
-    episode_steps = 100
     corners = ((-0.05, -0.05), (0.05, 0.05))
     reached = ((0.0, 0.0, DOWN_M), (0.0, 0.0, DOWN_M + 0.1))
     bodies = ("button",)
-    joints = ("button_joint",)
 
     def sentences(self, variation: int) -> list[str]:
         """As RLBench says it."""
@@ -46,18 +43,6 @@ class PushButton(PandaTask):
     def arrange(self, rng: Draws, base: NDArray, variation: NDArray) -> dict[str, NDArray]:
         """Put the button anywhere."""
         return {"button": on(base, (0, 0, 0)), "paint.button": NUMBERS[variation]}
-
-    def aim(self, s: State) -> NDArray:
-        """The plate."""
-        return s.pos("button") + [0.0, 0.0, TOP_M]
-
-    def progress(self, s: State) -> NDArray:
-        """How far it is down."""
-        return depth_m(s, "button") / PRESSED_M
-
-    def success(self, s: State) -> NDArray[np.bool_]:
-        """Three millimetres down."""
-        return depth_m(s, "button") > PRESSED_M
 
 
 expert = script(

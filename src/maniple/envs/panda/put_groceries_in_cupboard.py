@@ -22,6 +22,7 @@ from maniple.envs.panda.expert import (
     shifted,
 )
 from maniple.envs.panda.hold import nothing_held
+from maniple.envs.panda.named import is_named_held, named
 from maniple.envs.panda.parts import add_box, add_fixture, add_rod, add_thing
 from maniple.envs.panda.spot import SHOULDER, lying, on, scatter
 from maniple.envs.panda.stage import PandaTask, near
@@ -97,20 +98,16 @@ class PutGroceriesInCupboard(PandaTask):
 
     def aim(self, s: State) -> NDArray:
         """The groceries."""
-        return np.stack([s.pos(b) for b in BODIES])[self._row(s), np.arange(s.rows)]
+        return named(s, [s.pos(b) for b in BODIES])
 
     def progress(self, s: State) -> NDArray:
         """In hand, then near the cupboard."""
-        is_right = s.note("held") == self._row(s) + 1
-        return 0.3 * is_right + 0.7 * near(norm(self.aim(s) - SENSOR.centre_w(s)), 0.25)
+        return 0.3 * is_named_held(s) + 0.7 * near(norm(self.aim(s) - SENSOR.centre_w(s)), 0.25)
 
     def success(self, s: State) -> NDArray[np.bool_]:
         """A part of it in the cupboard, and none in the gripper."""
-        found = np.stack([SENSOR.detects(s, b) for b in BODIES])[self._row(s), np.arange(s.rows)]
+        found = named(s, [SENSOR.detects(s, b) for b in BODIES])
         return found & nothing_held(s)
-
-    def _row(self, s: State) -> NDArray[np.intp]:
-        return s.note("variation").astype(np.intp)
 
 
 def _with_room_for(index: NDArray, base: NDArray, spots: NDArray) -> NDArray:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from math import pi
-
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
-from maniple.envs.panda.drawers import HANDLE_Z_M, JOINTS, NAMES, add_drawers
+from maniple.envs.panda.drawers import HANDLE_Z_M, JOINTS, NAMES, DrawerTask, handle, opened_m
 from maniple.envs.panda.expert import (
     OPEN,
     SHUT,
@@ -26,10 +24,10 @@ from maniple.envs.panda.expert import (
     shifted,
 )
 from maniple.envs.panda.hold import is_held
-from maniple.envs.panda.open_drawer import handle, handle_pos, of_variation
+from maniple.envs.panda.named import named
 from maniple.envs.panda.parts import add_box, add_thing
 from maniple.envs.panda.spot import on
-from maniple.envs.panda.stage import PandaTask, near
+from maniple.envs.panda.stage import near
 from maniple.envs.panda.volume import Volume
 from maniple.sim.rotation import quat_yaw
 from maniple.sim.state import State, norm
@@ -39,16 +37,13 @@ TOP_M = 0.486
 SENSORS = [Volume(joint, (0.0, 0.023, -0.012), (0.15, 0.15, 0.041)) for joint in JOINTS]
 
 
-class PutItemInDrawer(PandaTask):
+class PutItemInDrawer(DrawerTask):
     """Put the item in the named drawer."""
 
-    yaw = (-pi / 8, pi / 8)
-    variations = 3
     episode_steps = 300
     corners = ((-0.165, -0.365), (0.215, 0.041))
     reached = (*((0.025, 0.45, z) for z in HANDLE_Z_M), (0.05, -0.15, 0.78), (0.025, 0.1, 0.72))
     bodies = ("drawers", "item")
-    joints = JOINTS
     graspable = ("item",)
 
     def sentences(self, variation: int) -> list[str]:
@@ -63,7 +58,7 @@ class PutItemInDrawer(PandaTask):
 
     def furnish(self, spec: mujoco.MjSpec) -> None:
         """Add the chest and a block of 4 cm."""
-        add_drawers(spec)
+        super().furnish(spec)
         add_box(add_thing(spec, "item"), (0.02, 0.02, 0.02), rgba=(0.3, 0.35, 0.75, 1), kg=0.064)
 
     def arrange(self, rng: Draws, base: NDArray, variation: NDArray) -> dict[str, NDArray]:
@@ -72,19 +67,19 @@ class PutItemInDrawer(PandaTask):
 
     def aim(self, s: State) -> NDArray:
         """The handle until the drawer is open, then the item."""
-        is_open = of_variation(s, [s.joint(joint) for joint in JOINTS]) > 0.12
-        return np.where(is_open[:, None], s.pos("item"), handle_pos(s))
+        is_open = opened_m(s) > 0.12
+        return np.where(is_open[:, None], s.pos("item"), super().aim(s))
 
     def progress(self, s: State) -> NDArray:
         """Drawer open, block in hand, block near the drawer."""
-        opened = np.clip(of_variation(s, [s.joint(joint) for joint in JOINTS]) / 0.15, 0, 1)
-        inside = of_variation(s, [sensor.centre_w(s) for sensor in SENSORS])
+        opened = np.clip(opened_m(s) / 0.15, 0, 1)
+        inside = named(s, [sensor.centre_w(s) for sensor in SENSORS])
         gap = norm(s.pos("item") - inside)
         return 0.3 * opened + 0.2 * is_held(s, 0) + 0.5 * opened * near(gap, 0.2)
 
     def success(self, s: State) -> NDArray[np.bool_]:
         """A part of the block in the drawer's box of 30 x 30 x 8 cm."""
-        return of_variation(s, [sensor.detects(s, "item") for sensor in SENSORS])
+        return named(s, [sensor.detects(s, "item") for sensor in SENSORS])
 
 
 def _over_drawer(up_m: float):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from maniple.core.seeds import Draws
 from maniple.envs.panda.expert import OPEN, SHUT, Goal, Seen, Waypoint, close, release, script
 from maniple.envs.panda.hold import is_held, nothing_held
+from maniple.envs.panda.named import named
 from maniple.envs.panda.parts import add_box, add_fixture, add_thing
 from maniple.envs.panda.spot import on
 from maniple.envs.panda.stage import PandaTask, near
@@ -72,16 +73,13 @@ class PutMoneyInSafe(PandaTask):
 
     def progress(self, s: State) -> NDArray:
         """Notes in hand, then near the shelf."""
-        shelf = self._of_row(s, [sensor.centre_w(s) for sensor in SENSORS])
+        shelf = named(s, [sensor.centre_w(s) for sensor in SENSORS])
         return 0.3 * is_held(s, 0) + 0.7 * near(norm(s.pos("money") - shelf), 0.2)
 
     def success(self, s: State) -> NDArray[np.bool_]:
         """A part of the notes on the shelf, and none in the gripper."""
-        found = self._of_row(s, [sensor.detects(s, "money") for sensor in SENSORS])
+        found = named(s, [sensor.detects(s, "money") for sensor in SENSORS])
         return found & nothing_held(s)
-
-    def _of_row(self, s: State, options: list[NDArray]) -> NDArray:
-        return np.stack(options)[s.note("variation").astype(np.intp), np.arange(s.rows)]
 
 
 def _ahead(tilt_rad: float) -> NDArray:

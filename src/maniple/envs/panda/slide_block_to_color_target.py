@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
 from maniple.envs.panda.expert import Goal, Seen, down, script
+from maniple.envs.panda.named import named
 from maniple.envs.panda.slide_block_to_target import (
     BLOCK_HALF_M,
     add_slider,
@@ -63,14 +64,11 @@ class SlideBlockToColorTarget(PandaTask):
 
     def progress(self, s: State) -> NDArray:
         """How near the block is."""
-        return near(norm(self._of_row(s, [s.pos(n) for n in SQUARES]) - s.pos("block")), 0.15)
+        return near(norm(named(s, [s.pos(n) for n in SQUARES]) - s.pos("block")), 0.15)
 
     def success(self, s: State) -> NDArray[np.bool_]:
         """A part of the block over the square."""
-        return self._of_row(s, [sensor.detects(s, "block") for sensor in SENSORS])
-
-    def _of_row(self, s: State, options: list[NDArray]) -> NDArray:
-        return np.stack(options)[s.note("variation").astype(np.intp), np.arange(s.rows)]
+        return named(s, [sensor.detects(s, "block") for sensor in SENSORS])
 
 
 def _onto_square(seen: Seen) -> Goal:

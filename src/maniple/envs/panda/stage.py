@@ -9,7 +9,6 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.core.errors import BadConfig
 from maniple.core.seeds import Draws
 from maniple.envs.panda.hold import Hold, add_hold
 from maniple.envs.panda.spot import NEAREST_M, TABLE_M, Corners, scene_pose
@@ -97,19 +96,12 @@ class PandaTask(Task):
     grasp: str = "attach"
     """attach: a shut gripper holds what is between its fingers, as in RLBench; or contact."""
 
-    _variation: int | None = None
     _hold: Hold | None = None
     _seen: tuple[State, NDArray, NDArray] | None = None
 
     def configure(self, config: EnvConfig) -> None:
-        """Take over how to grasp and which variation to play."""
+        """Take over how to grasp."""
         self.grasp = config.grasp or self.grasp
-        if config.variation is not None and not 0 <= config.variation < self.variations:
-            raise BadConfig(
-                f"variation is {config.variation}, but {type(self).__name__} has "
-                f"{self.variations}: give 0 to {self.variations - 1}."
-            )
-        self._variation = config.variation
 
     def spec(self) -> mujoco.MjSpec:
         """Return the empty scene, with room for the contacts of a dozen blocks."""
@@ -133,7 +125,7 @@ class PandaTask(Task):
     def place(self, rng: Draws) -> dict[str, NDArray]:
         """Draw a variation and where the scene stands, then what is in it."""
         drawn = rng.integers(self.variations)
-        variation = drawn if self._variation is None else np.full(len(rng), self._variation)
+        variation = drawn if self.variation is None else np.full(len(rng), self.variation)
         base = scene_pose(rng, self.yaw, self.corners, np.array(self.reached), self.nearest_m)
         return {"variation": variation.astype(np.float64)} | self.arrange(rng, base, variation)
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from maniple.core.seeds import Draws
 from maniple.envs.panda.expert import SHUT, Goal, Seen, Waypoint, down, over, pick, script
 from maniple.envs.panda.hold import is_held
+from maniple.envs.panda.named import named
 from maniple.envs.panda.parts import NO_BITS, add_box, add_fixture, add_rod, add_thing
 from maniple.envs.panda.spot import on
 from maniple.envs.panda.stage import DOWN_M, PandaTask
@@ -81,8 +82,8 @@ class SweepToDustpanOfSize(PandaTask):
         return np.asarray(self._swept(s).all(1))
 
     def _swept(self, s: State) -> NDArray[np.bool_]:
-        found = np.stack([[sensor.detects(s, name) for name in DIRT] for sensor in SENSORS])
-        return found[s.note("variation").astype(np.intp), :, np.arange(s.rows)]
+        found = [np.stack([sensor.detects(s, name) for name in DIRT], 1) for sensor in SENSORS]
+        return named(s, found)
 
 
 def _add_pan(

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
 from maniple.envs.panda.expert import OPEN, SHUT, Goal, Seen, Waypoint, close, down, raised, script
+from maniple.envs.panda.named import named
 from maniple.envs.panda.parts import add_box, add_fixture, add_moving, add_rod
 from maniple.envs.panda.spot import on
 from maniple.envs.panda.stage import DOWN_M, PandaTask
@@ -56,18 +57,15 @@ class TurnTap(PandaTask):
 
     def aim(self, s: State) -> NDArray:
         """The tap."""
-        return self._of_row(s, [s.pos(name) for name in TAPS])
+        return named(s, [s.pos(name) for name in TAPS])
 
     def progress(self, s: State) -> NDArray:
         """How far it is turned."""
-        return np.abs(self._of_row(s, [s.joint(name) for name in TAPS])) / TURNED_RAD
+        return np.abs(named(s, [s.joint(name) for name in TAPS])) / TURNED_RAD
 
     def success(self, s: State) -> NDArray[np.bool_]:
         """A quarter turn, to either side."""
         return self.progress(s) > 1.0
-
-    def _of_row(self, s: State, options: list[NDArray]) -> NDArray:
-        return np.stack(options)[s.note("variation").astype(np.intp), np.arange(s.rows)]
 
 
 def _knob(seen: Seen) -> Goal:
