@@ -27,6 +27,7 @@ def all_true(flags: NDArray[np.bool_]) -> bool:
     return b"\x00" not in flags.tobytes()
 
 
+@np.errstate(invalid="ignore", over="ignore")
 def all_finite(numbers: NDArray) -> bool:
     """Tell whether an array holds neither NaN nor infinity.
 

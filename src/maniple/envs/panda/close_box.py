@@ -23,6 +23,7 @@ class CloseBox(PandaTask):
     """Close the box."""
 
     yaw = (-pi / 8, pi / 8)
+    episode_steps = 120
     corners = ((-0.205, -0.26), (0.155, 0.23))
     reached = ((-0.025, -0.44, 0.40), (-0.025, -0.23, 0.50), (-0.025, 0.09, 0.57))
     bodies = ("box",)

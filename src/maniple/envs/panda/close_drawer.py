@@ -17,9 +17,9 @@ START_M, CLOSED_M = 0.1, 0.06
 class CloseDrawer(DrawerTask):
     """Close the named drawer."""
 
-    episode_steps = 120
+    episode_steps = 60
     corners = ((-0.165, -0.19), (0.215, 0.216))
-    reached = tuple((0.025, y, z) for y in (0.45, 0.55) for z in HANDLE_Z_M)
+    reached = tuple((0.025, y, z) for y in (0.45, 0.62) for z in HANDLE_Z_M)
 
     def sentences(self, variation: int) -> list[str]:
         """As RLBench says it."""
@@ -42,7 +42,7 @@ class CloseDrawer(DrawerTask):
 
 expert = script(
     CloseDrawer,
-    Waypoint(raised(handle(0.22), 0.08), SHUT, tolerance_m=0.03),
-    Waypoint(handle(0.18), SHUT, tolerance_m=0.015),
+    Waypoint(raised(handle(0.20), 0.08), SHUT, tolerance_m=0.03),
+    Waypoint(handle(0.16), SHUT, tolerance_m=0.015),
     Waypoint(handle(0.02), SHUT, step_m=0.03),
 )

@@ -17,7 +17,7 @@ OPENED_M = 0.15
 class OpenDrawer(DrawerTask):
     """Open the named drawer."""
 
-    episode_steps = 120
+    episode_steps = 100
     corners = ((-0.19, -0.19), (0.19, 0.216))
     reached = tuple((0.0, y, z) for y in (0.45, 0.62) for z in HANDLE_Z_M)
 

@@ -29,6 +29,7 @@ class PressSwitch(PandaTask):
 
     # RLBench turns the wall all around and keeps what its planner reaches; so is this.
     yaw = (-pi / 3, pi / 3)
+    episode_steps = 100
     corners = ((-0.02, -0.375), (0.12, 0.125))
     reached = ((-0.13, -0.22, 0.415), (-0.09, -0.09, 0.415), (-0.13, -0.22, 0.50))
     bodies = ("wall",)

@@ -25,7 +25,7 @@ class ReachTarget(PandaTask):
     """Reach the ball of the named colour."""
 
     variations = len(COLOURS)
-    episode_steps = 100
+    episode_steps = 60
     bodies = BALLS
 
     def sentences(self, variation: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""ToiletSeatDown: push a toilet's seat over, so that it falls shut."""
+"""ToiletSeatDown: push a toilet's seat over and down."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class ToiletSeatDown(PandaTask):
 
     yaw = (-pi / 4, pi / 4)
     corners = ((-0.22, -0.12), (0.19, 0.12))
-    reached = ((0.1, 0.0, DOWN_M + 0.48), (-0.06, 0.0, DOWN_M + 0.44))
+    episode_steps = 70
+    reached = ((0.1, 0.0, DOWN_M + 0.48), (-0.06, 0.0, DOWN_M + 0.44), (-0.2, 0.0, DOWN_M + 0.25))
     bodies = ("toilet",)
     joints = ("seat",)
 
@@ -52,7 +53,10 @@ class ToiletSeatDown(PandaTask):
         add_box(toilet, (0.06, 0.08, 0.11), (0.05, 0, 0.11), WHITE)
         add_box(toilet, (0.0485, 0.10, 0.099), (0.1385, 0, 0.355), WHITE)
         add_box(toilet, (0.04, 0.06, 0.02), (0.14, 0, 0.24), WHITE)
-        seat = add_moving(toilet, "seat", HINGE, (0, 1, 0), (0.0, UP_RAD), damping=0.05)
+        # So stiff that it stays where it is left: one knock must not be enough.
+        seat = add_moving(
+            toilet, "seat", HINGE, (0, 1, 0), (0.0, UP_RAD), damping=0.05, friction=0.3
+        )
         for y in (-0.085, 0.085):
             add_box(seat, (0.115, 0.026, 0.006), (-0.125, y, 0.006), GREY, 0.06)
         for x in (-0.03, -0.225):
@@ -85,5 +89,7 @@ expert = script(
     Waypoint(_behind(0.112, 0.471), SHUT, tolerance_m=0.006),
     Waypoint(_behind(-0.04, 0.471), SHUT, tolerance_m=0.01, step_m=0.03),
     Waypoint(_behind(-0.10, 0.44), SHUT, tolerance_m=0.02),
-    Waypoint(_behind(-0.04, 0.52), SHUT),
+    Waypoint(_behind(-0.16, 0.38), SHUT, tolerance_m=0.02),
+    Waypoint(_behind(-0.19, 0.32), SHUT, tolerance_m=0.02),
+    Waypoint(_behind(-0.20, 0.235), SHUT),
 )
