@@ -29,8 +29,8 @@ class CloseJar(PandaTask):
 
     yaw = (-0.6 * pi, 0.6 * pi)
     variations = len(COLOURS)
-    corners = ((-0.167, -0.276), (0.167, 0.3))
-    reached = ((0.043, 0.24, DOWN_M + 0.02),)
+    corners = ((-0.167, -0.276), (0.167, 0.314))
+    reached = ((0.043, 0.277, DOWN_M + 0.02),)
     bodies = ("lid", *JARS)
     graspable = ("lid",)
 
@@ -59,7 +59,7 @@ class CloseJar(PandaTask):
         return {
             "jar0": lying(base, spots[:, 0], 0.0),
             "jar1": lying(base, spots[:, 1], 0.0),
-            "lid": on(base, (0.043, 0.24, LID_HALF_M)),
+            "lid": on(base, (0.043, 0.277, LID_HALF_M)),
             "paint.jar0": variation,
             "paint.jar1": other_colours(rng, variation, 1)[:, 0],
         }

@@ -65,13 +65,13 @@ def handle(out_m: float):
 def add_drawers(spec: mujoco.MjSpec) -> None:
     """Add the chest: a frame of 38 cm on feet, drawers 12 cm high on slides of 30 cm."""
     chest = add_fixture(spec, "drawers")
-    for x in (-0.184, 0.184):
-        add_box(chest, (0.0055, 0.178, 0.188), (x, -0.012, 0.2775), WOOD)
+    for x in (-0.188, 0.188):
+        add_box(chest, (0.0035, 0.186, 0.188), (x, -0.0045, 0.2775), WOOD)
         for y in (-0.16, 0.14):
             add_box(chest, (0.015, 0.015, 0.045), (x * 0.9, y, 0.045), (0.8, 0.8, 0.8, 1))
-    add_box(chest, (0.19, 0.0055, 0.188), (0, -0.185, 0.2775), WOOD)
+    add_box(chest, (0.1915, 0.0055, 0.188), (0, -0.185, 0.2775), WOOD)
     for z in (0.0945, 0.4605):
-        add_box(chest, (0.19, 0.178, 0.0055), (0, -0.012, z), WOOD)
+        add_box(chest, (0.1915, 0.186, 0.0055), (0, -0.0045, z), WOOD)
     for joint, z in zip(JOINTS, HANDLE_Z_M, strict=True):
         _add_drawer(add_moving(
             chest, joint, (0, 0, z), (0, 1, 0), (0.0, DEPTH_M), slides=True,
@@ -81,11 +81,11 @@ def add_drawers(spec: mujoco.MjSpec) -> None:
 
 def _add_drawer(drawer: mujoco.MjsBody) -> None:
     """Add front, bottom, sides, back and a bar that fingers shut around."""
-    add_box(drawer, (0.170, 0.005, 0.053), (0, 0.172, 0.0), PALE, 0.1)
-    add_box(drawer, (0.165, 0.160, 0.003), (0, 0.010, -0.048), PALE, 0.1)
-    for x in (-0.162, 0.162):
-        add_box(drawer, (0.003, 0.160, 0.035), (x, 0.010, -0.012), PALE, 0.04)
-    add_box(drawer, (0.165, 0.003, 0.035), (0, -0.150, -0.012), PALE, 0.04)
-    add_box(drawer, (0.055, 0.006, 0.006), (0, 0.2, 0.0), STEEL, 0.03, friction=1.5)
+    add_box(drawer, (0.182, 0.005, 0.057), (0, 0.1765, 0.0), PALE, 0.1)
+    add_box(drawer, (0.180, 0.167, 0.003), (0, 0.0045, -0.048), PALE, 0.1)
+    for x in (-0.177, 0.177):
+        add_box(drawer, (0.003, 0.167, 0.035), (x, 0.0045, -0.012), PALE, 0.04)
+    add_box(drawer, (0.180, 0.003, 0.035), (0, -0.165, -0.012), PALE, 0.04)
+    add_box(drawer, (0.055, 0.006, 0.006), (0, 0.204, 0.0), STEEL, 0.03, friction=1.5)
     for x in (-0.048, 0.048):
-        add_box(drawer, (0.005, 0.012, 0.005), (x, 0.186, 0.0), STEEL, 0.005)
+        add_box(drawer, (0.005, 0.012, 0.005), (x, 0.191, 0.0), STEEL, 0.005)

@@ -56,8 +56,8 @@ class LightBulbIn(PandaTask):
         add_ring(lamp, 0.0165, 0.009, 0.029, (0, 0, 0.305), BRASS, sides=8)
         for bulb_name, holder_name in zip(BULBS, HOLDERS, strict=True):
             holder = add_fixture(spec, holder_name)
-            add_rod(holder, 0.0495, 0.006, (0, 0, 0.006), name=f"{holder_name}.foot")
-            add_ring(holder, 0.0165, 0.012, 0.021, (0, 0, 0.033), DARK, name=f"{holder_name}.rim")
+            add_rod(holder, 0.0495, 0.0105, (0, 0, 0.0015), name=f"{holder_name}.foot")
+            add_ring(holder, 0.0165, 0.012, 0.024, (0, 0, 0.036), DARK, name=f"{holder_name}.rim")
             add_paint(spec, holder_name)
             bulb = add_thing(spec, bulb_name)
             add_ball(bulb, 0.034, (0, 0, BALL_M), GLASS, 0.06)

@@ -17,7 +17,7 @@ from maniple.sim.rotation import mat_rotate, quat_mul, yaw_quat
 from maniple.sim.state import State
 
 HINGE = (-0.27, -0.148, 0.138)
-HANDLE = (0.434, -0.046, 0.02)
+HANDLE = (0.434, -0.038, 0.02)
 """Middle of the handle in the door's frame."""
 HALF_DOWN = np.array([np.cos(3 * pi / 8), 0.0, np.sin(3 * pi / 8), 0.0])
 OPENED_RAD = np.deg2rad(80)
@@ -52,7 +52,7 @@ class OpenMicrowave(PandaTask):
         add_box(door, (0.233, 0.010, 0.132), (0.237, 0, 0.0), DARK, 0.3)
         add_box(door, (0.006, 0.006, 0.09), (HANDLE[0], HANDLE[1], 0.02), WHITE, 0.02, friction=1.5)
         for z in (-0.06, 0.10):
-            add_box(door, (0.005, 0.018, 0.006), (HANDLE[0], -0.028, z), WHITE, 0.01)
+            add_box(door, (0.005, 0.014, 0.006), (HANDLE[0], -0.024, z), WHITE, 0.01)
 
     def arrange(self, rng: Draws, base: NDArray, variation: NDArray) -> dict[str, NDArray]:
         """Put the microwave somewhere, shut."""

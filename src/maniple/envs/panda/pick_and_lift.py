@@ -19,7 +19,7 @@ from maniple.sim.state import State
 
 BLOCKS = ("target", "distractor0", "distractor1")
 LOW, HIGH = (-0.28, -0.28), (0.13, 0.265)
-SENSOR = Volume("goal", (0.0, 0.0, 0.0), (0.039, 0.039, 0.03))
+SENSOR = Volume("goal", (0.0, 0.0, -0.013), (0.039, 0.039, 0.03))
 
 
 class PickAndLift(PandaTask):
@@ -47,9 +47,9 @@ class PickAndLift(PandaTask):
         add_ball(add_fixture(spec, "goal"), 0.04, rgba=(1.0, 0.14, 0.14, 0.4), bits=NO_BITS)
 
     def arrange(self, rng: Draws, base: NDArray, variation: NDArray) -> dict[str, NDArray]:
-        """Scatter blocks and goal, the goal 22 cm up."""
+        """Scatter blocks and goal, the goal 23 cm up."""
         spots = scatter(rng, base, 1, LOW, HIGH, 0.0, wrist_m=0.45)
-        places = {"goal": lying(base, spots[:, 0], 0.218)}
+        places = {"goal": lying(base, spots[:, 0], 0.231)}
         spots = scatter(rng, base, 3, LOW, HIGH, 0.1)
         for k, name in enumerate(BLOCKS):
             places[name] = lying(base, spots[:, k], 0.025, any_yaw(rng))

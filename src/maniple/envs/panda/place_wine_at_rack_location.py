@@ -55,9 +55,9 @@ class PlaceWineAtRackLocation(PandaTask):
     def furnish(self, spec: mujoco.MjSpec) -> None:
         """Add a rack of 33 x 24 cm with three places, and a bottle of 6 x 25 cm."""
         rack = add_fixture(spec, "rack")
-        add_box(rack, (0.172, 0.121, 0.006), (0, 0, FLOOR_M - 0.006), WOOD)
-        for x in (-0.172, -0.058, 0.0595, 0.172):
-            add_box(rack, (0.006, 0.121, 0.06), (x, 0, 0.06), WOOD)
+        add_box(rack, (0.169, 0.121, 0.006), (0, 0, FLOOR_M - 0.006), WOOD)
+        for x in (-0.165, -0.058, 0.0595, 0.165):
+            add_box(rack, (0.004, 0.121, 0.06), (x, 0, 0.06), WOOD)
         bottle = add_thing(spec, "bottle")
         add_rod(bottle, RADIUS_M, 0.078, (0, 0, -0.045), GLASS, 0.3)
         add_rod(bottle, 0.021, 0.012, (0, 0, 0.043), GLASS, 0.03)

@@ -10,18 +10,21 @@ from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
 from maniple.envs.panda.expert import SHUT, Waypoint, facing, raised, script
-from maniple.envs.panda.parts import add_box, add_fixture, add_moving, add_rod
+from maniple.envs.panda.parts import add_box, add_fixture, add_moving
 from maniple.envs.panda.spot import on
 from maniple.envs.panda.stage import PandaTask
-from maniple.sim.rotation import mat_rotate
+from maniple.sim.rotation import mat_rotate, yaw_quat
 from maniple.sim.state import State
 
 TURNED_RAD = 1.0
-HINGE = (0.094, -0.12, 0.262)
+HINGE = (0.103, -0.12, 0.262)
+LEAN_RAD = pi / 6
+"""How far the rocker leans to -y at first, and to +y at the end."""
 AHEAD = (np.cos(3 * pi / 8), 0.0, np.sin(3 * pi / 8), 0.0)
 """Pointing at the wall and half down, the fingers beside each other: straight ahead, close to
 the table, joint 6 is at its limit."""
 WHITE, GREY = (0.93, 0.93, 0.9, 1.0), (0.7, 0.7, 0.72, 1.0)
+DARK = (0.2, 0.2, 0.22, 1.0)
 
 
 class PressSwitch(PandaTask):
@@ -40,18 +43,16 @@ class PressSwitch(PandaTask):
         return ["press switch", "turn the switch on or off", "flick the switch"]
 
     def furnish(self, spec: mujoco.MjSpec) -> None:
-        """Add a wall of 50 cm with a plate of 13 x 20 cm and a rocker that turns 60 degrees."""
+        """Add a wall of 50 cm with a plate of 20 x 13 cm and a rocker that turns 60 degrees."""
         wall = add_fixture(spec, "wall")
-        add_box(wall, (0.005, 0.25, 0.25), (0.122, -0.125, 0.25), WHITE)
-        add_box(wall, (0.012, 0.0665, 0.1), (0.105, -0.131, 0.261), GREY)
+        add_box(wall, (0.009, 0.25, 0.25), (0.109, -0.125, 0.25), WHITE)
+        add_box(wall, (0.012, 0.1, 0.0665), (0.105, -0.131, 0.261), GREY)
         rocker = add_moving(
             wall, "switch", HINGE, (0, 0, -1), (0.0, pi / 3), damping=0.01, friction=0.03
         )
-        # At 0 it leans 30 degrees to -y, at the end as much to +y.
-        lean = pi / 6
-        at = (-0.026 * np.cos(lean), -0.026 * np.sin(lean), 0.0)
-        add_box(rocker, (0.026, 0.006, 0.02), at, (0.2, 0.2, 0.22, 1), 0.05, euler=(0, 0, lean))
-        add_rod(rocker, 0.010, 0.024, (0, 0, 0), (0.2, 0.2, 0.22, 1), 0.02)
+        rocker.quat = yaw_quat(LEAN_RAD)
+        add_box(rocker, (0.016, 0.006, 0.011), (-0.0155, 0, 0), DARK, 0.05)
+        add_box(rocker, (0.006, 0.0255, 0.011), (0.0035, 0, 0), DARK, 0.02)
 
     def arrange(self, rng: Draws, base: NDArray, variation: NDArray) -> dict[str, NDArray]:
         """Put the wall somewhere."""
@@ -59,7 +60,7 @@ class PressSwitch(PandaTask):
 
     def aim(self, s: State) -> NDArray:
         """The rocker's end."""
-        lever = np.array([[-0.045, -0.026, 0.0]])
+        lever = np.array([[-0.031, 0.0, 0.0]])
         return s.pos("switch") + mat_rotate(s.mat("switch"), lever)
 
     def progress(self, s: State) -> NDArray:
@@ -72,7 +73,7 @@ class PressSwitch(PandaTask):
 
 
 def _beside(y_m: float, out_m: float = 0.0):
-    return facing("wall", (HINGE[0] - 0.034 - out_m, HINGE[1] + y_m, HINGE[2]), AHEAD)
+    return facing("wall", (HINGE[0] - 0.036 - out_m, HINGE[1] + y_m, HINGE[2]), AHEAD)
 
 
 expert = script(

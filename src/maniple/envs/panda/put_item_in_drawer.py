@@ -34,7 +34,11 @@ from maniple.sim.state import State, norm
 
 CHEST_XY = (0.025, -0.175)
 TOP_M = 0.486
-SENSORS = [Volume(joint, (0.0, 0.023, -0.012), (0.15, 0.15, 0.041)) for joint in JOINTS]
+# RLBench has the middle one 3 cm higher in its drawer than the others.
+SENSORS = [
+    Volume(joint, (0.0, 0.023, z), (0.15, 0.15, 0.041))
+    for joint, z in zip(JOINTS, (-0.0125, 0.0175, -0.008), strict=True)
+]
 
 
 class PutItemInDrawer(DrawerTask):

@@ -23,7 +23,7 @@ SHELVES = ("bottom", "middle", "top")
 SHELF_M = (0.012, 0.157, 0.312)
 """Height of each shelf's surface."""
 HALF = (0.155, 0.118, 0.2475)
-SENSORS = [Volume("safe", (0.0, 0.0, z + 0.0145), (0.1, 0.1, 0.0075)) for z in SHELF_M]
+SENSORS = [Volume("safe", (0.0, 0.01, z + 0.0145), (0.1, 0.1, 0.0075)) for z in SHELF_M]
 GREY, NOTES = (0.55, 0.57, 0.60, 1.0), (0.45, 0.68, 0.45, 1.0)
 TURN_RAD = 0.349
 

@@ -46,7 +46,7 @@ class PutRubbishInBin(PandaTask):
         add_ring(can, 0.090, 0.008, 0.093, (0, 0, 0.097), STEEL, sides=12)
         paper = add_thing(spec, "rubbish")
         add_box(paper, (0.0435, 0.025, 0.012), rgba=PAPER, kg=0.03)
-        add_box(paper, (0.030, 0.020, 0.017), rgba=PAPER, kg=0.02, euler=(0, 0, 0.4))
+        add_box(paper, (0.030, 0.020, 0.017), rgba=PAPER, kg=0.02, euler=(0, 0, 0.2))
         for name in ("tomato1", "tomato2"):
             add_ball(add_fixture(spec, name), 0.033, (0, 0, 0.033), TOMATO)
 

@@ -49,10 +49,12 @@ class SweepToDustpanOfSize(PandaTask):
         ]
 
     def furnish(self, spec: mujoco.MjSpec) -> None:
-        """Add a broom 26 cm wide, two pans that open to the middle, and crumbs of 1 cm."""
+        """Add a broom 26 cm wide, two pans with poles that open to the middle, and crumbs of 1 cm."""
         pans = add_fixture(spec, "pans")
         _add_pan(pans, (0.0, -0.30), (0.137, 0.109), 0.083, 1.0)
         _add_pan(pans, (0.043, 0.203), (0.082, 0.065), 0.05, -1.0)
+        add_rod(pans, 0.0105, 0.2975, (0.010, -0.330, 0.384), BLACK, bits=NO_BITS)
+        add_rod(pans, 0.006, 0.1785, (0.050, 0.221, 0.231), BLACK, bits=NO_BITS)
         broom = add_thing(spec, "broom")
         add_box(broom, (0.131, 0.020, 0.022), (0, 0, 0.022), (0.85, 0.75, 0.3, 1), 0.15)
         add_rod(broom, 0.012, 0.11, (0, 0, 0.155), BROWN, 0.05)

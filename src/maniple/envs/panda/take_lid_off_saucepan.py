@@ -16,6 +16,8 @@ from maniple.envs.panda.volume import Volume
 from maniple.sim.state import State
 
 PAN_XY = (-0.026, 0.03)
+HANDLE_RAD = -1.974
+"""Where the handle points to, in the scene."""
 KNOB_M = 0.101
 """Height of the knob's middle above the table."""
 SENSOR = Volume("pan", (0.0, 0.0, 0.2435), (0.05, 0.05, 0.0275))
@@ -25,7 +27,7 @@ BLACK, STEEL = (0.12, 0.12, 0.13, 1.0), (0.45, 0.46, 0.48, 1.0)
 class TakeLidOffSaucepan(PandaTask):
     """Take the lid off the saucepan."""
 
-    corners = ((-0.17, -0.25), (0.09, 0.145))
+    corners = ((-0.17, -0.27), (0.09, 0.145))
     reached = tuple((*PAN_XY, DOWN_M + z) for z in (0.1, 0.27))
     bodies = ("pan", "lid")
     graspable = ("lid",)
@@ -42,11 +44,11 @@ class TakeLidOffSaucepan(PandaTask):
         ]
 
     def furnish(self, spec: mujoco.MjSpec) -> None:
-        """Add a pan of 23 cm with a handle, and a lid with a knob of 6 x 6 x 2 cm."""
+        """Add a pan of 23 cm with a handle of 21 cm, and a lid with a knob of 6 x 6 x 2 cm."""
         pan = add_fixture(spec, "pan")
         add_rod(pan, 0.108, 0.004, (0, 0, 0.004), BLACK)
         add_ring(pan, 0.105, 0.008, 0.036, (0, 0, 0.038), BLACK, sides=12)
-        add_box(pan, (0.095, 0.012, 0.008), (-0.08, -0.185, 0.062), BLACK, euler=(0, 0, 1.17))
+        add_box(pan, (0.102, 0.012, 0.008), (0.2223, 0, 0.0775), BLACK)
         lid = add_thing(spec, "lid")
         add_rod(lid, 0.114, 0.004, (0, 0, -0.022), STEEL, 0.06)
         add_rod(lid, 0.012, 0.006, (0, 0, -0.012), BLACK, 0.01)
@@ -54,7 +56,7 @@ class TakeLidOffSaucepan(PandaTask):
 
     def arrange(self, rng: Draws, base: NDArray, variation: NDArray) -> dict[str, NDArray]:
         """Put the pan anywhere, the lid on it."""
-        return {"pan": on(base, (*PAN_XY, 0)), "lid": on(base, (*PAN_XY, KNOB_M))}
+        return {"pan": on(base, (*PAN_XY, 0), HANDLE_RAD), "lid": on(base, (*PAN_XY, KNOB_M))}
 
     def aim(self, s: State) -> NDArray:
         """The knob."""

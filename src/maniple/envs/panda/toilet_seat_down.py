@@ -51,14 +51,14 @@ class ToiletSeatDown(PandaTask):
         add_rod(toilet, 0.075, 0.10, (-0.06, 0, 0.10), WHITE)
         add_rod(toilet, 0.105, 0.015, (-0.09, 0, 0.215), WHITE)
         add_box(toilet, (0.06, 0.08, 0.11), (0.05, 0, 0.11), WHITE)
-        add_box(toilet, (0.0485, 0.10, 0.099), (0.1385, 0, 0.355), WHITE)
+        add_box(toilet, (0.0485, 0.10, 0.102), (0.1385, 0, 0.358), WHITE)
         add_box(toilet, (0.04, 0.06, 0.02), (0.14, 0, 0.24), WHITE)
         # So stiff that it stays where it is left: one knock must not be enough.
         seat = add_moving(
             toilet, "seat", HINGE, (0, 1, 0), (0.0, UP_RAD), damping=0.05, friction=0.3
         )
         for y in (-0.085, 0.085):
-            add_box(seat, (0.115, 0.026, 0.006), (-0.125, y, 0.006), GREY, 0.06)
+            add_box(seat, (0.1275, 0.026, 0.006), (-0.125, y, 0.006), GREY, 0.06)
         for x in (-0.03, -0.225):
             add_box(seat, (0.025, 0.06, 0.006), (x, 0, 0.006), GREY, 0.03)
 
