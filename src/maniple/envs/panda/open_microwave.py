@@ -49,7 +49,7 @@ class OpenMicrowave(PandaTask):
         door = add_moving(
             oven, "microwave_door", HINGE, (0, 0, -1), (0.0, pi / 2), damping=0.3, friction=0.05
         )
-        add_box(door, (0.233, 0.010, 0.132), (0.237, 0, 0.0), DARK, 0.3)
+        add_box(door, (0.231, 0.010, 0.132), (0.235, 0, 0.0), DARK, 0.3)
         add_box(door, (0.006, 0.006, 0.09), (HANDLE[0], HANDLE[1], 0.02), WHITE, 0.02, friction=1.5)
         for z in (-0.06, 0.10):
             add_box(door, (0.005, 0.014, 0.006), (HANDLE[0], -0.024, z), WHITE, 0.01)

@@ -49,7 +49,7 @@ class SweepToDustpanOfSize(PandaTask):
         ]
 
     def furnish(self, spec: mujoco.MjSpec) -> None:
-        """Add a broom 26 cm wide, two pans with poles that open to the middle, and crumbs of 1 cm."""
+        """Add a broom 26 cm wide, two pans on poles that face each other, and crumbs of 1 cm."""
         pans = add_fixture(spec, "pans")
         _add_pan(pans, (0.0, -0.30), (0.137, 0.109), 0.083, 1.0)
         _add_pan(pans, (0.043, 0.203), (0.082, 0.065), 0.05, -1.0)
