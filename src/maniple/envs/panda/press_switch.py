@@ -45,7 +45,7 @@ class PressSwitch(PandaTask):
     def furnish(self, spec: mujoco.MjSpec) -> None:
         """Add a wall of 50 cm with a plate of 20 x 13 cm and a rocker that turns 60 degrees."""
         wall = add_fixture(spec, "wall")
-        add_box(wall, (0.009, 0.25, 0.25), (0.109, -0.125, 0.25), WHITE)
+        add_box(wall, (0.0125, 0.25, 0.25), (0.1125, -0.125, 0.25), WHITE)
         add_box(wall, (0.012, 0.1, 0.0665), (0.105, -0.131, 0.261), GREY)
         rocker = add_moving(
             wall, "switch", HINGE, (0, 0, -1), (0.0, pi / 3), damping=0.01, friction=0.03

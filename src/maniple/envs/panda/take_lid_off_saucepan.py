@@ -49,6 +49,7 @@ class TakeLidOffSaucepan(PandaTask):
         add_rod(pan, 0.108, 0.004, (0, 0, 0.004), BLACK)
         add_ring(pan, 0.105, 0.008, 0.036, (0, 0, 0.038), BLACK, sides=12)
         add_box(pan, (0.102, 0.012, 0.008), (0.2223, 0, 0.0775), BLACK)
+        add_box(pan, (0.010, 0.012, 0.007), (0.118, 0, 0.0645), BLACK)
         lid = add_thing(spec, "lid")
         add_rod(lid, 0.114, 0.004, (0, 0, -0.022), STEEL, 0.06)
         add_rod(lid, 0.012, 0.006, (0, 0, -0.012), BLACK, 0.01)
