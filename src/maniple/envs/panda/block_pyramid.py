@@ -41,6 +41,7 @@ class BlockPyramid(PandaTask):
     reached = tuple((0.0, y, DOWN_M + z) for y in (-0.05, 0.05) for z in (0.02, 0.2))
     bodies = (*BLOCKS, *DISTRACTORS, "plane")
     graspable = (*BLOCKS, *DISTRACTORS)
+    grasp = "contact"
 
     def sentences(self, variation: int) -> list[str]:
         """As RLBench says it."""

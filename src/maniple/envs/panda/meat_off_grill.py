@@ -43,6 +43,7 @@ class MeatOffGrill(PandaTask):
     reached = tuple((x, y, DOWN_M + 0.17) for x in (-0.07, 0.07) for y in (0.0, BESIDE_M))
     bodies = (*MEAT, "grill")
     graspable = MEAT
+    grasp = "contact"
 
     def sentences(self, variation: int) -> list[str]:
         """As RLBench says it."""

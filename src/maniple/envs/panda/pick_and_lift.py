@@ -30,6 +30,7 @@ class PickAndLift(PandaTask):
     reached = ((-0.2, 0, 0.45), (0.05, 0, 0.45), (-0.07, 0.18, 0.3), (-0.07, -0.18, 0.3))
     bodies = (*BLOCKS, "goal")
     graspable = BLOCKS
+    grasp = "contact"
 
     def sentences(self, variation: int) -> list[str]:
         """As RLBench says it."""

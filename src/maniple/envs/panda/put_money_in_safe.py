@@ -38,6 +38,7 @@ class PutMoneyInSafe(PandaTask):
     reached = tuple((-0.16, 0.06, z) for z in (0.17, 0.35, 0.6))
     bodies = ("safe", "money")
     graspable = ("money",)
+    grasp = "contact"
 
     def sentences(self, variation: int) -> list[str]:
         """As RLBench says it."""

@@ -28,6 +28,7 @@ class PutRubbishInBin(PandaTask):
     reached = ((0.087, -0.28, DOWN_M + 0.25), *((x, y, DOWN_M + 0.02) for x, y in THINGS_XY))
     bodies = ("rubbish", "bin", "tomato1", "tomato2")
     graspable = ("rubbish",)
+    grasp = "contact"
 
     def sentences(self, variation: int) -> list[str]:
         """As RLBench says it."""

@@ -44,6 +44,7 @@ class StackBlocks(PandaTask):
     reached = ((0.0, 0.0, DOWN_M + 0.03), (0.0, 0.0, DOWN_M + 0.3))
     bodies = (*TARGETS, *DISTRACTORS, "plane")
     graspable = (*TARGETS, *DISTRACTORS)
+    grasp = "contact"
 
     def sentences(self, variation: int) -> list[str]:
         """As RLBench says it."""

@@ -44,6 +44,7 @@ class StackCups(PandaTask):
     reached = ((-0.12, 0, 0.5), (0.12, 0, 0.5), (0, 0.17, 0.5), (0, -0.17, 0.5))
     bodies = CUPS
     graspable = CUPS
+    grasp = "contact"
 
     def sentences(self, variation: int) -> list[str]:
         """As RLBench says it."""

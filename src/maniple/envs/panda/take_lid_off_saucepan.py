@@ -31,6 +31,7 @@ class TakeLidOffSaucepan(PandaTask):
     reached = tuple((*PAN_XY, DOWN_M + z) for z in (0.1, 0.27))
     bodies = ("pan", "lid")
     graspable = ("lid",)
+    grasp = "contact"
 
     def sentences(self, variation: int) -> list[str]:
         """As RLBench says it."""
