@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from gymnasium import Space
@@ -62,6 +62,19 @@ class Group(Protocol):
 
     def close(self) -> None:
         """Let go of everything; a second call does nothing."""
+
+
+@runtime_checkable
+class RowByRow(Protocol):
+    """A group whose rows need not be stepped together: each takes a whole chunk by itself."""
+
+    def chunk(
+        self, actions: NDArray, running: NDArray[np.bool_], num_steps: NDArray[np.int64]
+    ) -> None:
+        """Let running rows take their actions (rows, K, ...) until they end.
+
+        Written are the sum of a row's rewards, its flags, and how many steps it took.
+        """
 
 
 class Recipe(Protocol):

@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from maniple.core.errors import ResetNeeded
-from maniple.core.group import Group
+from maniple.core.group import Group, RowByRow
 from maniple.core.quick import all_true, any_true
 from maniple.core.step import StepArrays
 from maniple.engine.attribute import touch
@@ -110,9 +110,29 @@ class Cohort:
         """
         arrays = self._begin(turn)
         running = self._restart()
+        self.num_steps[:] = 0
+        if isinstance(self.group, RowByRow):
+            arrays.reward[:] = 0.0
+            arrays.ends[:] = False
+            self.group.chunk(actions, running, self.num_steps)
+            total = arrays.reward.copy()
+            self._chunk_ends[:] = arrays.ends
+            running &= ~(arrays.terminated | arrays.truncated)
+        else:
+            total = self._step_together(arrays, actions, running)
+        self.group.report()
+        # A row may fail in the last report, when its observation is written: it ends there.
+        self._chunk_ends[1] |= running & arrays.truncated
+        arrays.reward[:] = total
+        arrays.ends[:] = self._chunk_ends
+        self._finish(arrays)
+
+    def _step_together(
+        self, arrays: StepArrays, actions: NDArray, running: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Step the running rows, which become fewer; return the sums of their rewards."""
         total = np.zeros(self.rows)
         self._chunk_ends[:] = False
-        self.num_steps[:] = 0
         is_everyone = all_true(running)
         for k in range(actions.shape[1]):
             if not (is_everyone or any_true(running)):
@@ -128,12 +148,7 @@ class Cohort:
             self._chunk_ends |= running & arrays.ends
             self.num_steps += running
             running &= ~(self._chunk_ends[0] | self._chunk_ends[1])
-        self.group.report()
-        # A row may fail in the last report, when its observation is written: it ends there.
-        self._chunk_ends[1] |= running & arrays.truncated
-        arrays.reward[:] = total
-        arrays.ends[:] = self._chunk_ends
-        self._finish(arrays)
+        return total
 
     def _begin(self, turn: int) -> StepArrays:
         arrays = self._turns[turn]

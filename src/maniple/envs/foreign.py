@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,7 +108,9 @@ class ForeignGroup:
         self._is_carried = False
         self._seen: dict[int, Any] = {}
         """What rows returned since the last report."""
-        self._actions: NDArray | None = None
+        self._last: NDArray | None = None
+        """The last action of every row."""
+        self._taken = np.zeros(num_envs, np.int64)
 
     def bind(self, arrays: StepArrays) -> None:
         """Report into these arrays from now on."""
@@ -140,27 +142,46 @@ class ForeignGroup:
 
     def step(self, actions: NDArray, active: NDArray[np.bool_] | None = None) -> None:
         """Step the active rows (None: all)."""
-        out, envs, seen, to_action = self._out, self.envs, self._seen, self._to_action
+        rows = range(len(self.envs)) if active is None else np.flatnonzero(active).tolist()
+        self._play(rows, actions[:, None], self._taken)
+
+    def chunk(
+        self, actions: NDArray, running: NDArray[np.bool_], num_steps: NDArray[np.int64]
+    ) -> None:
+        """Let running rows take their actions (rows, K, ...) until they end."""
+        self._play(np.flatnonzero(running).tolist(), actions, num_steps)
+
+    def _play(self, rows: Iterable[int], actions: NDArray, num_steps: NDArray[np.int64]) -> None:
+        """Let rows take their actions one row after the other, and sum their rewards up."""
+        out, seen, to_action = self._out, self._seen, self._to_action
         assert out is not None
-        reward, terminated, truncated = out.reward, out.terminated, out.truncated
-        lends = self._lends
         # A copy: an environment may keep its action, but the slab's is overwritten.
-        self._actions = actions = actions.copy()
-        rows = range(len(envs)) if active is None else np.flatnonzero(active).tolist()
+        actions = actions.copy()
+        self._last = last = actions[:, -1]
         for row in rows:
-            self._steps[row] += 1
+            total, taken, obs, ends, cut = 0.0, 0, None, False, False
             try:
-                env = envs[row] or self._env(row)
-                if lends:
+                env = self.envs[row] or self._env(row)
+                if self._lends:
                     env.unwrapped.observation_arrays = self._lent[row]
-                seen[row], gain, ends, cut, info = env.step(to_action(actions[row]))
-                if not -INF < gain < INF:  # type: ignore[operator]
-                    raise ValueError(f"the reward is {gain}")
-                reward[row], terminated[row], truncated[row] = gain, ends, cut
-                if info:
-                    self._infos.setdefault(row, {}).update(info)
+                step = env.step
+                for taken, action in enumerate(actions[row], 1):  # noqa: B007
+                    obs, gain, ends, cut, info = step(to_action(action) if to_action else action)
+                    if not -INF < gain < INF:  # type: ignore[operator]
+                        raise ValueError(f"the reward is {gain}")
+                    total += float(gain)
+                    if info:
+                        self._infos.setdefault(row, {}).update(info)
+                    if ends or cut:
+                        last[row] = action
+                        break
+                self._steps[row] += taken
+                seen[row] = obs
+                out.terminated[row], out.truncated[row] = ends, cut
             except Exception:
-                self._fail(row, "step() failed", actions[row])
+                self._steps[row] += taken
+                self._fail(row, "step() failed", actions[row, max(0, taken - 1)])
+            out.reward[row], num_steps[row] = total, taken
 
     def report(self, final: bool = True) -> None:
         """Write the observations of rows that moved.
@@ -252,7 +273,7 @@ class ForeignGroup:
                     self._fail(row, f"the observation {name!r} is not finite", self._action_of(row))
 
     def _action_of(self, row: int) -> Any:
-        return None if self._actions is None else self._actions[row]
+        return None if self._last is None else self._last[row]
 
     def _fail(self, row: int, what: str, action: Any) -> None:
         """End a row's episode with its traceback, and have its environment made anew."""
@@ -292,7 +313,7 @@ def _converted(name: str, spec: ArraySpec, value: Any) -> NDArray:
     return cast
 
 
-def _action_maker(space: gymnasium.Space) -> Callable[[NDArray], Any]:
+def _action_maker(space: gymnasium.Space) -> Callable[[NDArray], Any] | None:
     """Return what turns one row of the action array into what the environment expects."""
     if isinstance(space, gymnasium.spaces.Discrete):
         return int
@@ -300,4 +321,4 @@ def _action_maker(space: gymnasium.Space) -> Callable[[NDArray], Any]:
         name = next(iter(layout_of(space)))
         build = nester(space)
         return lambda action: build({name: action})
-    return lambda action: action
+    return None

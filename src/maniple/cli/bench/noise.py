@@ -16,7 +16,8 @@ POSE = "gripper_pose"
 
 def takes_poses(envs: Any) -> bool:
     """Tell whether actions are [x y z qx qy qz qw gripper]: uniform ones would all be invalid."""
-    return envs.metadata.get("arm_mode") in ("ik", "planning", "delta_ee")
+    # Not every peer has metadata.
+    return getattr(envs, "metadata", {}).get("arm_mode") in ("ik", "planning", "delta_ee")
 
 
 class PoseNoise:
