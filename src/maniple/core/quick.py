@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import isfinite, isnan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,8 @@ def all_finite(numbers: NDArray) -> bool:
 
 def all_within(numbers: NDArray, radius: float) -> bool:
     """Tell whether no number is further from zero than `radius`; NaN is further."""
-    if numbers.size <= FEW:
-        return all(-radius <= x <= radius for x in numbers.ravel().tolist())
+    if 0 < numbers.size <= FEW:
+        plain = numbers.ravel().tolist()
+        # With NaN among them the largest may be anything, but no sum is a number.
+        return max(plain) <= radius and min(plain) >= -radius and not isnan(sum(plain))
     return all_true(np.abs(numbers) <= radius)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,7 +110,6 @@ class ForeignGroup:
         """What rows returned since the last report."""
         self._last: NDArray | None = None
         """The last action of every row."""
-        self._taken = np.zeros(num_envs, np.int64)
 
     def bind(self, arrays: StepArrays) -> None:
         """Report into these arrays from now on."""
@@ -142,30 +141,45 @@ class ForeignGroup:
 
     def step(self, actions: NDArray, active: NDArray[np.bool_] | None = None) -> None:
         """Step the active rows (None: all)."""
-        rows = range(len(self.envs)) if active is None else np.flatnonzero(active).tolist()
-        self._play(rows, actions[:, None], self._taken)
+        out, envs, seen, to_action = self._out, self.envs, self._seen, self._to_action
+        assert out is not None
+        reward, terminated, truncated = out.reward, out.terminated, out.truncated
+        # A copy: an environment may keep its action, but the slab's is overwritten.
+        self._last = actions = actions.copy()
+        rows = range(len(envs)) if active is None else np.flatnonzero(active).tolist()
+        for row in rows:
+            self._steps[row] += 1
+            action = actions[row]
+            try:
+                env = envs[row] or self._env(row)
+                if self._lends:
+                    env.unwrapped.observation_arrays = self._lent[row]
+                obs, gain, ends, cut, info = env.step(to_action(action) if to_action else action)
+                if not -INF < gain < INF:  # type: ignore[operator]
+                    raise ValueError(f"the reward is {gain}")
+                seen[row], reward[row], terminated[row], truncated[row] = obs, gain, ends, cut
+                if info:
+                    self._infos.setdefault(row, {}).update(info)
+            except Exception:
+                self._fail(row, "step() failed", action)
 
     def chunk(
         self, actions: NDArray, running: NDArray[np.bool_], num_steps: NDArray[np.int64]
     ) -> None:
-        """Let running rows take their actions (rows, K, ...) until they end."""
-        self._play(np.flatnonzero(running).tolist(), actions, num_steps)
-
-    def _play(self, rows: Iterable[int], actions: NDArray, num_steps: NDArray[np.int64]) -> None:
-        """Let rows take their actions one row after the other, and sum their rewards up."""
-        out, seen, to_action = self._out, self._seen, self._to_action
+        """Let running rows take their actions (rows, K, ...) until they end, row after row."""
+        out, to_action = self._out, self._to_action
         assert out is not None
-        # A copy: an environment may keep its action, but the slab's is overwritten.
         actions = actions.copy()
         self._last = last = actions[:, -1]
-        for row in rows:
-            total, taken, obs, ends, cut = 0.0, 0, None, False, False
+        for row in np.flatnonzero(running).tolist():
+            total, taken, action = 0.0, 0, last[row]
             try:
                 env = self.envs[row] or self._env(row)
                 if self._lends:
                     env.unwrapped.observation_arrays = self._lent[row]
                 step = env.step
-                for taken, action in enumerate(actions[row], 1):  # noqa: B007
+                for action in actions[row]:
+                    taken += 1
                     obs, gain, ends, cut, info = step(to_action(action) if to_action else action)
                     if not -INF < gain < INF:  # type: ignore[operator]
                         raise ValueError(f"the reward is {gain}")
@@ -173,15 +187,12 @@ class ForeignGroup:
                     if info:
                         self._infos.setdefault(row, {}).update(info)
                     if ends or cut:
-                        last[row] = action
                         break
-                self._steps[row] += taken
-                seen[row] = obs
-                out.terminated[row], out.truncated[row] = ends, cut
+                self._seen[row], out.terminated[row], out.truncated[row] = obs, ends, cut
             except Exception:
-                self._steps[row] += taken
-                self._fail(row, "step() failed", actions[row, max(0, taken - 1)])
-            out.reward[row], num_steps[row] = total, taken
+                self._fail(row, "step() failed", action)
+            out.reward[row], num_steps[row], last[row] = total, taken, action
+            self._steps[row] += taken
 
     def report(self, final: bool = True) -> None:
         """Write the observations of rows that moved.
