@@ -41,9 +41,9 @@ def same(a, b) -> bool:
     return np.array_equal(a, b)
 
 
-# A joint that moves, and a thing that is held. The other tasks of the Panda share most of their
+# A joint that moves. The other tasks of the Panda share most of their
 # code with these and run with the slow tests.
-PANDA = ("OpenDrawer", "PickAndLift")
+PANDA = ("OpenDrawer",)
 
 
 def listed(tasks):

@@ -164,8 +164,8 @@ def turn_part(from_wxyz: NDArray, to_wxyz: NDArray, part: NDArray) -> NDArray:
 def chord(from_wxyz: NDArray, to_wxyz: NDArray) -> tuple[NDArray, NDArray]:
     """Straight way between quaternions (..., 4), the short one, and its length (..., 1).
 
-    For a turn by an angle it is 2 sin(angle / 4) long. No sine is taken: the last bits of numpy's
-    depend on how many rows there are.
+    For a turn by an angle it is 2 sin(angle / 4) long. No sine is taken: numpy does
+    not promise that its bits are the same for any number of rows.
     """
     dot = (
         from_wxyz[..., 0:1] * to_wxyz[..., 0:1]

@@ -202,7 +202,7 @@ class PandaTask(Task):
 def near(distance_m: NDArray, scale_m: float) -> NDArray:
     """1 at a distance of 0, a half at the scale, falling on slowly.
 
-    Without tanh, whose last bit depends on how many rows numpy works on at once.
+    Without tanh: numpy promises the same bits for any number of rows only of plain arithmetic.
     """
     part = distance_m / scale_m
     return 1.0 / (1.0 + part * part)
