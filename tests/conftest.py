@@ -41,8 +41,7 @@ def same(a, b) -> bool:
     return np.array_equal(a, b)
 
 
-# A joint that moves. The other tasks of the Panda share most of their
-# code with these and run with the slow tests.
+# The other tasks of the Panda share most of their code with it and run with the slow tests.
 PANDA = ("OpenDrawer",)
 
 

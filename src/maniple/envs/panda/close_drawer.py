@@ -17,7 +17,7 @@ START_M, CLOSED_M = 0.1, 0.06
 class CloseDrawer(DrawerTask):
     """Close the named drawer."""
 
-    episode_steps = 60
+    episode_steps = 40
     corners = ((-0.165, -0.19), (0.215, 0.216))
     reached = tuple((0.025, y, z) for y in (0.45, 0.62) for z in HANDLE_Z_M)
 
