@@ -27,12 +27,16 @@ def all_true(flags: NDArray[np.bool_]) -> bool:
     return b"\x00" not in flags.tobytes()
 
 
-@np.errstate(invalid="ignore", over="ignore")
 def all_finite(numbers: NDArray) -> bool:
-    """Tell whether an array holds neither NaN nor infinity.
+    """Tell whether an array holds neither NaN nor infinity."""
+    if numbers.size <= FEW:
+        return isfinite(sum(numbers.ravel().tolist()))
+    return _all_finite(numbers)
 
-    Zero times either is NaN, and a dot product is the quickest way to multiply and add.
-    """
+
+@np.errstate(invalid="ignore", over="ignore")
+def _all_finite(numbers: NDArray) -> bool:
+    """Zero times NaN or infinity is NaN, and a dot product the quickest way to multiply and add."""
     zeros = _ZEROS.get(numbers.dtype.char)
     if zeros is not None and numbers.size <= MANY:
         return numbers.ravel().dot(zeros[: numbers.size]) == 0.0

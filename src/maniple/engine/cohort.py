@@ -36,6 +36,7 @@ class Cohort:
         self.finals: list[Final] = []
         self.num_steps = np.zeros(self.rows, np.int64)
         """Steps that each row took in the last chunk."""
+        self._soloists = group if isinstance(group, RowByRow) else None
         self._turns = turns
         self._mode = mode
         self._ended = np.zeros(self.rows, np.bool_)
@@ -111,10 +112,10 @@ class Cohort:
         arrays = self._begin(turn)
         running = self._restart()
         self.num_steps[:] = 0
-        if isinstance(self.group, RowByRow):
+        if self._soloists is not None:
             arrays.reward[:] = 0.0
             arrays.ends[:] = False
-            self.group.chunk(actions, running, self.num_steps)
+            self._soloists.chunk(actions, running, self.num_steps)
             total = arrays.reward.copy()
             self._chunk_ends[:] = arrays.ends
             running &= ~(arrays.terminated | arrays.truncated)

@@ -263,13 +263,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             add_rare(info, remarks, self.num_envs)
         if self._same_step and (finals := self._engine.finals()):
             self._add_finals(info, finals)
-        return (
-            self._seen(),
-            arrays.reward.copy(),
-            arrays.terminated.copy(),
-            arrays.truncated.copy(),
-            info,
-        )
+        terminated, truncated = arrays.ends.copy()
+        return self._seen(), arrays.reward.copy(), terminated, truncated, info
 
     def _add_finals(self, info: dict[str, Any], finals: list[Final]) -> None:
         final_obs = np.full(self.num_envs, None, object)

@@ -105,7 +105,8 @@ class TaskGroup:
         if targets is None:
             targets = self._targets_of[id(arrays)] = self._target_arrays(arrays)
         self._targets = targets
-        self._drawn[:] = False
+        if self._sight is not None:
+            self._drawn[:] = False
 
     def reset(
         self, rows: NDArray[np.intp], seeds: Sequence[int | None], options: dict | None = None
