@@ -6,9 +6,14 @@
 # CoppeliaSim Edu has a licence of its own: education and research. Read it before you go on.
 set -eu
 
+case "${1:-}" in
+    -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -*) echo "There is no option $1. Type: bash $0 --help" >&2; exit 2 ;;
+esac
+
 name=CoppeliaSim_Edu_V4_1_0_Ubuntu20_04
 url=https://downloads.coppeliarobotics.com/V4_1_0/$name.tar.xz
-root=${1:-$HOME/$name}
+root=$(realpath --canonicalize-missing "${1:-$HOME/$name}")
 # The publisher gives no checksum for this version. What can be checked is checked: that the archive
 # is whole (xz carries a checksum of its content), that it is not a stub, and that it is 4.1.0.
 least_bytes=50000000

@@ -5,6 +5,11 @@
 # RLBench's licence allows non-commercial research; it is never a part of maniple.
 set -eu
 
+case "${1:-}" in
+    -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -*) echo "There is no option $1. Type: bash $0 --help" >&2; exit 2 ;;
+esac
+
 fail() { echo "$@" >&2; exit 1; }
 
 here=$(cd "$(dirname "$0")/.." && pwd)

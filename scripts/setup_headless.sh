@@ -3,6 +3,12 @@
 # Usage: bash scripts/setup_headless.sh [--print]
 set -eu
 
+case "${1:-}" in
+    --print) ;;
+    -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -*) echo "There is no option $1. Type: bash $0 --help" >&2; exit 2 ;;
+esac
+
 packages="xvfb xauth xz-utils libgl1 libgl1-mesa-dri libglx-mesa0 libegl1 libglib2.0-0 libdbus-1-3
 libfontconfig1 libxkbcommon-x11-0 libx11-xcb1 libxcb-icccm4 libxcb-image0 libxcb-keysyms1
 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-shm0 libxcb-sync1 libxcb-xfixes0

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from maniple.core.errors import BadConfig, unknown
+from maniple.core.errors import BadConfig, UnknownName, closest, unknown
 
 TASKS: dict[str, str] = {
     "LeRobot-v0": "maniple.envs.so101.lerobot:LeRobot",
@@ -188,16 +188,28 @@ def recipe(id: str | Callable[..., Any], options: dict[str, Any]) -> Any:
 
     backend = options.pop("backend", "mujoco")
     if backend not in BACKENDS:
-        raise unknown("backend", str(backend), BACKENDS, f"one of {BACKENDS}")
+        raise UnknownName(
+            f"No backend is named {backend!r}.{closest(str(backend), BACKENDS)} "
+            f"There are: {', '.join(BACKENDS)}."
+        )
     if backend == "rlbench":
         from maniple.envs.rlbench.recipe import RLBenchRecipe
 
-        return RLBenchRecipe.of(str(id), options)
+        return RLBenchRecipe.of(str(id), _renamed(options, "control", "arm_mode"))
     if not isinstance(id, str) or (canonical(id) not in TASKS and _is_gymnasium_id(id)):
         return _foreign_recipe(id, options)
     task = find(id)
     kind = ExtendedRecipe if is_extended(task) else TaskRecipe
-    return kind(task, EnvConfig.of(options))
+    return kind(task, EnvConfig.of(_renamed(options, "arm_mode", "control")))
+
+
+def _renamed(options: dict[str, Any], old: str, new: str) -> dict[str, Any]:
+    """Let both backends take the arm's mode by RLBench's name and by ours."""
+    if old not in options:
+        return options
+    if new in options:
+        raise BadConfig(f"{old} and {new} mean the same; give one of them.")
+    return {new if name == old else name: value for name, value in options.items()}
 
 
 def _foreign_recipe(id: str | Callable[..., Any], options: dict[str, Any]) -> Any:

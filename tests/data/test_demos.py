@@ -127,3 +127,11 @@ def test_an_episode_that_a_dead_worker_cut_off_is_left_out(make_vec):
     assert [e.seed for e in found] == [4, 5, 6, 7, 8]
     expected = play(make_vec, 2, episodes=6)
     assert all(equal(a, b) for a, b in zip(expected[1:], found, strict=True))
+
+
+def test_every_episode_tells_its_own_variation(make_vec):
+    """Two rows play eight episodes: what is said belongs to the episode, not to the row."""
+    task = maniple.registry.find("OpenDrawer")()
+    for episode in play(make_vec, 2, episodes=8, task="OpenDrawer"):
+        variation = int(episode.obs["variation_index"][0, 0])
+        assert episode.task == task.sentences(variation)[0]

@@ -72,6 +72,17 @@ def test_append_check_repair_export(tmp_path):
     assert last_json(maniple(*words))["episodes"] == 3 == len(load(tmp_path / "copy"))
 
 
+def test_panda_demonstrations_from_workers(tmp_path):
+    out = tmp_path / "panda"
+    words = ("--task", "close_drawer", "--episodes", 3, "--num-envs", 2, "--engine", "process")
+    assert last_json(maniple("demos", "record", *words, "--out", out, "--json"))["recorded"] == 3
+    (out / "meta/tasks.parquet").write_bytes(b"torn")
+    done = maniple("demos", "info", out, code=2)
+    assert "tasks.parquet cannot be read" in done.stderr and "data repair" in done.stderr
+    assert last_json(maniple("data", "repair", out, "--json"))["episodes"] == 3
+    maniple("demos", "info", out)
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

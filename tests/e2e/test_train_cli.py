@@ -51,12 +51,25 @@ def test_recorded_demonstrations_are_imitated(tmp_path):
     assert json.loads(done.stdout.splitlines()[-1])["updates"] == 50
 
 
+def test_resume_tells_from_where_and_takes_nothing_torn(tmp_path):
+    run = tmp_path / "run"
+    words = ["train", "sac", *SMALL, "--run-dir", str(run), "--resume"]
+    assert "a new run begins" in maniple(*words).stderr
+    assert "Going on from" in maniple(*words).stderr
+    lines = (run / "metrics.jsonl").read_text()
+    (weights,) = run.glob("checkpoints/step-*/weights.safetensors")
+    weights.write_bytes(weights.read_bytes()[:1000])
+    assert "holds no whole checkpoint" in maniple(*words, code=2).stderr
+    assert (run / "metrics.jsonl").read_text() == lines, "nothing is lost"
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         ("train sac --task so101/Reech-v0", "Did you mean so101/Reach-v0"),
         ("train sac --num-envs 0", "num_envs is 0"),
         ("train sac --role boss", "role is 'boss'"),
+        ("train drq --task OpenDrawer --backend rlbench", "--backend rlbench"),
         ("train bc --demos 0", "BC needs demonstrations"),
         ("train drq --env.image-size 0 64", "image_size is 0"),
         ("train drq --env.cameras frontt", "Did you mean front"),

@@ -74,8 +74,10 @@ def test_same_step_autoreset(make_vec):
     assert info["final_info"]["_terms"].all()
 
 
-def test_disabled_autoreset_and_reset_mask(make_vec):
-    envs = make_vec(TASK, 3, max_episode_steps=2, autoreset_mode=AutoresetMode.DISABLED)
+@pytest.mark.parametrize("engine", ["native", "serial", "process"])
+def test_disabled_autoreset_and_reset_mask(make_vec, engine):
+    mode = AutoresetMode.DISABLED
+    envs = make_vec(TASK, 3, max_episode_steps=2, autoreset_mode=mode, engine=engine)
     envs.reset(seed=0)
     still = np.zeros(envs.action_space.shape, np.float32)
     envs.step(still)
@@ -88,6 +90,8 @@ def test_disabled_autoreset_and_reset_mask(make_vec):
     obs, info = envs.reset(options=options)
     assert options == {"reset_mask": mask}, "the caller's dictionary stays as it was"
     assert np.array_equal(obs["target_pos"][1], before["target_pos"][1])
+    with pytest.raises(ResetNeeded, match=r"Rows \[1\]"):
+        envs.step(still)
     assert not np.array_equal(obs["target_pos"][0], before["target_pos"][0])
     assert info["_success"].tolist() == [True, False, True]
     with pytest.raises(ResetNeeded, match=r"Rows \[1\]"):

@@ -19,13 +19,26 @@ def rollout(envs, steps, seed=3, act_seed=5, mode="NextStep"):
     rng = np.random.default_rng(act_seed)
     low, high = envs.single_action_space.low, envs.single_action_space.high
     told = [envs.reset(seed=seed)]
-    for _ in range(steps):
+    for k in range(steps):
         actions = rng.uniform(low, high, envs.action_space.shape).astype(envs.action_space.dtype)
         result = envs.step(actions)
         told.append(result)
+        if k == 2:
+            told.append(reset_one(envs, result[0]))
         ended = result[2] | result[3]
         if mode == "Disabled" and ended.any():
             told.append(envs.reset(options={"reset_mask": ended}))
+    return told
+
+
+def reset_one(envs, obs):
+    """Reset one row in the middle of all episodes; the others stay where they are."""
+    mask = np.arange(envs.num_envs) == 1
+    before = {name: array.copy() for name, array in obs.items()}
+    told = envs.reset(options={"reset_mask": mask})
+    assert all(np.array_equal(told[0][name][~mask], before[name][~mask]) for name in before)
+    assert "worker_restarted" not in told[1]
+    assert envs.get_attr("elapsed_steps") == tuple(0 if is_new else 3 for is_new in mask)
     return told
 
 

@@ -133,6 +133,21 @@ def test_planning_solves_a_drawer_in_five_actions():
     envs.close()
 
 
+def test_planning_goes_on_after_success():
+    """A task that stays solved does not cut the next ways short."""
+    env = maniple.make("ReachTarget", control="planning", terminate_on_success=False)
+    obs, _ = env.reset(seed=0)
+    home = np.append(obs["gripper_pose"], 0.0).astype(np.float32)
+    target = home.copy()
+    target[:3] = obs["task_low_dim_state"][:3]
+    *_, info = env.step(target)
+    assert info["success"]
+    obs, *_, info = env.step(home)
+    assert not info["invalid_action"] and obs["gripper_open"] == 0.0
+    assert np.abs(obs["gripper_pose"][:3] - home[:3]).max() < 0.01
+    env.close()
+
+
 def test_rrt_goes_around():
     """A wall between start and goal is walked around, never through."""
 

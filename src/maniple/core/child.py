@@ -20,13 +20,13 @@ def start_child(words: Sequence[str], **options: Any) -> subprocess.Popen:
     """
     if threading.current_thread() is threading.main_thread():
         return subprocess.Popen(words, **options)
-    made: list[subprocess.Popen | OSError] = []
+    made: list[subprocess.Popen | BaseException] = []
     is_started = threading.Event()
 
     def start_and_last() -> None:
         try:
             made.append(subprocess.Popen(words, **options))
-        except OSError as error:
+        except BaseException as error:
             made.append(error)
         is_started.set()
         if isinstance(made[0], subprocess.Popen):
@@ -34,6 +34,6 @@ def start_child(words: Sequence[str], **options: Any) -> subprocess.Popen:
 
     threading.Thread(target=start_and_last, name="maniple-child-keeper", daemon=True).start()
     is_started.wait()
-    if isinstance(made[0], OSError):
+    if isinstance(made[0], BaseException):
         raise made[0]
     return made[0]

@@ -26,6 +26,10 @@ class Contract:
     metadata: dict[str, Any]
     render_mode: str | None = None
     clip_actions: bool = False
+    reset_options: tuple[str, ...] | None = ()
+    """Names that the options of `reset` may have; None: any, it is the environment's business."""
+    variations: int | None = None
+    """How many variations there are; None: nobody knows before the simulator runs."""
 
 
 class Group(Protocol):

@@ -120,8 +120,11 @@ class _Stage:
         self._next_seed = seed
         self._seeds = np.zeros(envs.num_envs, np.int64)
         self._takes = [_Take() for _ in range(envs.num_envs)]
+        self._tasks: list[str] = [""] * envs.num_envs
         self._begin(np.ones(envs.num_envs, np.bool_))
-        self._tasks = envs.get_attr("sentence") if _has_sentence(envs) else ("",) * envs.num_envs
+        if not any(self._tasks) and _has_sentence(envs):
+            # A task that has one sentence only does not repeat it in every reset.
+            self._tasks = list(envs.get_attr("sentence"))
 
     def step(self) -> dict[int, Episode | None]:
         """Act once in every row; return the episodes that ended by seed, None for faulty ones."""
@@ -155,12 +158,14 @@ class _Stage:
         for row in np.flatnonzero(rows).tolist():
             seeds[row], self._seeds[row] = self._next_seed, self._next_seed
             self._next_seed += 1
-        self._obs, _ = self._envs.reset(seed=seeds, options={"reset_mask": rows})
+        self._obs, info = self._envs.reset(seed=seeds, options={"reset_mask": rows})
         self._expert.reset(rows)
         seen = self._flat(self._obs)
         for row in np.flatnonzero(rows).tolist():
             self._takes[row] = _Take()
             self._takes[row].see(seen, row)
+            if "sentence" in info and info["_sentence"][row]:
+                self._tasks[row] = str(info["sentence"][row])
 
 
 class _Take:

@@ -86,7 +86,8 @@ class Cohort:
     ) -> None:
         """Begin a new episode in `rows`; the others are shown as they are."""
         arrays = self._begin(turn)
-        self.group.reset(rows, seeds, options)
+        if len(rows):
+            self.group.reset(rows, seeds, options)
         self._ended[rows] = False
         self._has_ended = bool(self._ended.any())
         self.group.report()
@@ -117,15 +118,15 @@ class Cohort:
             arrays.ends[:] = False
             self._soloists.chunk(actions, running, self.num_steps)
             total = arrays.reward.copy()
-            self._chunk_ends[:] = arrays.ends
-            running &= ~(arrays.terminated | arrays.truncated)
+            self.group.report()
+            arrays.reward[:] = total
         else:
             total = self._step_together(arrays, actions, running)
-        self.group.report()
-        # A row may fail in the last report, when its observation is written: it ends there.
-        self._chunk_ends[1] |= running & arrays.truncated
-        arrays.reward[:] = total
-        arrays.ends[:] = self._chunk_ends
+            self.group.report()
+            # A row may fail in the last report, when its observation is written: it ends there.
+            self._chunk_ends[1] |= running & arrays.truncated
+            arrays.reward[:] = total
+            arrays.ends[:] = self._chunk_ends
         self._finish(arrays)
 
     def _step_together(

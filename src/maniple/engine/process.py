@@ -14,7 +14,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from maniple.core.errors import BadConfig, ManipleError, WorkerDied
+from maniple.core.errors import BadConfig, WorkerDied
 from maniple.core.group import Contract, Recipe
 from maniple.core.seeds import fresh_seed, reborn_seed
 from maniple.core.step import StepArrays
@@ -47,7 +47,8 @@ class ProcessEngine:
         self._seeds: list[int | None] = [None] * num_envs
         self._remarks: dict[int, dict[str, Any]] = {}
         self._finals: list[Final] = []
-        self._refusal: ManipleError | None = None
+        self._refusal: Exception | None = None
+        """Why a worker did not do what it was asked for."""
         self._crew = Crew(cloudpickle.dumps(recipe), num_envs, mode, config)
         self._hands = self._crew.hands
         # An engine that nobody closed takes its workers along.
@@ -261,6 +262,7 @@ class ProcessEngine:
             self._finish(left)
         self._remarks.clear()
         self._finals.clear()
+        self._refusal = None
         return self._slab
 
     def _post(self, hand: Hand, opcode: int, turn: int | None = None, chunk: int = 0) -> None:
@@ -286,7 +288,7 @@ class ProcessEngine:
         except (EOFError, Silence) as error:
             self._bury(hand, "hung" if isinstance(error, Silence) else "ended")
             return 0
-        if isinstance(remarks, ManipleError):
+        if isinstance(remarks, Exception):
             self._refusal = remarks
         for row, remark in remarks.items() if isinstance(remarks, dict) else ():
             self._remarks[hand.rows.start + row] = remark

@@ -16,6 +16,7 @@ from maniple.core.action import ActionCheck
 from maniple.core.errors import BadConfig, ClosedError, ResetNeeded
 from maniple.core.group import Contract
 from maniple.core.info import add_rare, batch_info, row_info
+from maniple.core.options import check_options
 from maniple.core.seeds import row_seeds
 from maniple.core.space import flattener, layout_of, nester
 from maniple.core.step import StepArrays
@@ -84,6 +85,9 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self._has_extras = bool(contract.extras)
         self._same_step = mode is AutoresetMode.SAME_STEP
         self._is_reset = False
+        self._is_manual = mode is AutoresetMode.DISABLED
+        self._waits = np.zeros(self.num_envs, np.bool_)
+        """Rows that the user has to reset before they can be stepped."""
         self._env_steps = 0
         self._transport_times = Times()
 
@@ -107,8 +111,12 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         mask = self._mask(options.pop("reset_mask", None))
         if not self._is_reset and not mask.all():
             raise ResetNeeded("The first reset() must be of all rows: leave reset_mask out.")
+        check_options(self._engine.contract, options)
+        # What an engine refuses half-way cannot be stepped on from.
+        self._is_reset = False
         self._engine.reset(mask, seeds, options)
         self._is_reset = True
+        self._waits &= ~mask
         info = batch_info(self._arrays.extras, mask)
         add_rare(info, self._engine.remarks(), self.num_envs)
         return self._seen(), info
@@ -116,7 +124,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
     def step(self, actions: ArrayLike) -> StepResult:
         """Take one action in every row."""
         start = perf_counter()
-        self._check_ready()
+        self._check_ready(self._everyone)
         self._engine.step(self._check(actions, self._lead))
         self._env_steps += self.num_envs
         result = self._result()
@@ -131,7 +139,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         ignores the chunk: its num_steps is 0.
         """
         start = perf_counter()
-        self._check_ready()
+        self._check_ready(self._everyone)
         array = np.asarray(actions)
         if array.ndim < 2 or array.shape[1] == 0:
             raise BadConfig(
@@ -150,13 +158,14 @@ class VectorEnv(gymnasium.vector.VectorEnv):
 
         Rows that share a worker are sent together. Only the process engine can do this.
         """
-        self._check_ready()
+        self._check_open()
         engine = self._async_engine()
         chosen = np.arange(self.num_envs) if rows is None else np.asarray(rows, np.intp)
         if chosen.ndim != 1 or len(chosen) == 0 or len(np.unique(chosen)) != len(chosen):
             raise BadConfig(f"send() got rows {rows}; it takes a list of different row numbers.")
         if chosen.min() < 0 or chosen.max() >= self.num_envs:
             raise BadConfig(f"send() got rows {rows}; there are {self.num_envs}.")
+        self._check_ready(chosen)
         engine.send(self._check(actions, (len(chosen),)), chosen)
 
     def recv(self, min_rows: int = 1) -> tuple[NDArray[np.intp], StepResult]:
@@ -167,7 +176,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             copy_obs=False the observations are copied all the same: they come from rows that
             need not lie together.
         """
-        self._check_ready()
+        self._check_ready(slice(0))
         rows, parts = self._async_engine().receive(min_rows)
         remarks = self._engine.remarks()
         self._env_steps += len(rows)
@@ -186,6 +195,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             pick(lambda a: a.truncated),
             info,
         )
+        if self._is_manual:
+            self._waits[rows] = result[2] | result[3]
         return rows, result
 
     def _async_engine(self) -> Any:
@@ -233,6 +244,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
                 f"set_attr() got {len(values)} values for {self.num_envs} environments."
             )
         self._engine.each_row("set", name, (), {}, values)
+        if name == "sim_state" and self._is_manual:
+            self._waits[:] = [bool(state["counters"].get("has_ended")) for state in values]
 
     def render(self) -> tuple[Any, ...]:
         """Return a picture of every environment."""
@@ -264,6 +277,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         if self._same_step and (finals := self._engine.finals()):
             self._add_finals(info, finals)
         terminated, truncated = arrays.ends.copy()
+        if self._is_manual:
+            self._waits = terminated | truncated
         return self._seen(), arrays.reward.copy(), terminated, truncated, info
 
     def _add_finals(self, info: dict[str, Any], finals: list[Final]) -> None:
@@ -300,7 +315,14 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         if self.closed:
             raise ClosedError("This vector environment is closed; make a new one.")
 
-    def _check_ready(self) -> None:
+    def _check_ready(self, rows: Any) -> None:
+        """Before anything moves: every one of the rows must be in the middle of an episode."""
         if self.closed or not self._is_reset:
             self._check_open()
             raise ResetNeeded("step() was called before reset(); call envs.reset(seed=...) first.")
+        if self._is_manual and self._waits[rows].any():
+            ended = np.flatnonzero(self._waits).tolist()
+            raise ResetNeeded(
+                f"Rows {ended} have ended and autoreset is disabled. "
+                "Reset them first: envs.reset(options={'reset_mask': terminated | truncated})."
+            )

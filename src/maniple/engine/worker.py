@@ -155,7 +155,7 @@ class _Worker:
             try:
                 self._reset(turn)
             except ManipleError as error:
-                # The caller's mistake, not the simulator's: nothing has been touched.
+                # The caller's mistake, not the simulator's: it need not be replaced.
                 return _portable(error)
         elif opcode == TOUCH:
             return self._touch()

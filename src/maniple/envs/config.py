@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from math import isfinite
 
 from maniple.core.errors import BadConfig, closest
 
@@ -113,6 +114,11 @@ class EnvConfig:
             _at_least_one(name, getattr(self, name))
         if self.max_episode_steps is not None:
             _at_least_one("max_episode_steps", self.max_episode_steps)
+        if not (isfinite(self.invalid_penalty) and self.invalid_penalty >= 0):
+            raise BadConfig(
+                f"invalid_penalty is {self.invalid_penalty}; it is taken off the reward, so that "
+                "it must be a number, 0 or larger."
+            )
 
     @classmethod
     def of(cls, options: dict) -> EnvConfig:

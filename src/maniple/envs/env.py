@@ -12,6 +12,7 @@ from maniple.core.action import ActionCheck
 from maniple.core.errors import ClosedError, ResetNeeded
 from maniple.core.group import Group, Recipe
 from maniple.core.info import row_info
+from maniple.core.options import check_options
 from maniple.core.rank import Rank
 from maniple.core.space import nester
 from maniple.core.step import StepArrays
@@ -38,6 +39,7 @@ class ManipleEnv(gymnasium.Env):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin a new episode."""
         self._check_open()
+        check_options(self._group.contract, options or {})
         super().reset(seed=seed)
         self._turn()
         self._group.reset(np.array([0]), [seed], options or {})

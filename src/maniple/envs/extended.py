@@ -167,8 +167,6 @@ class ExtendedGroup:
         self, rows: NDArray[np.intp], seeds: Sequence[int | None], options: dict | None = None
     ) -> None:
         """Begin a new episode in `rows`."""
-        if options:
-            raise BadConfig(f"reset() got unknown options {sorted(options)}; it takes reset_mask.")
         self.seeds.start(rows, seeds)
         for row in rows.tolist():
             physics, task = self.physics[row], self.tasks[row]

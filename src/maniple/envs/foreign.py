@@ -66,6 +66,7 @@ def contract_of(env: gymnasium.Env, clip_actions: bool) -> Contract:
         metadata=dict(env.metadata),
         render_mode=env.render_mode,
         clip_actions=clip_actions,
+        reset_options=None,
     )
 
 
@@ -180,6 +181,7 @@ class ForeignGroup:
                 step = env.step
                 for action in actions[row]:
                     taken += 1
+                    self._steps[row] += 1
                     obs, gain, ends, cut, info = step(to_action(action) if to_action else action)
                     if not -INF < gain < INF:  # type: ignore[operator]
                         raise ValueError(f"the reward is {gain}")
@@ -192,7 +194,6 @@ class ForeignGroup:
             except Exception:
                 self._fail(row, "step() failed", action)
             out.reward[row], num_steps[row], last[row] = total, taken, action
-            self._steps[row] += taken
 
     def report(self, final: bool = True) -> None:
         """Write the observations of rows that moved.

@@ -10,8 +10,9 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.core.errors import BadConfig, closest, unknown
+from maniple.core.errors import BadConfig, UnknownName, closest
 from maniple.core.group import Contract
+from maniple.core.options import check_variation
 from maniple.core.quick import all_finite, clip
 from maniple.core.seeds import SeedTree
 from maniple.core.space import box, dict_space
@@ -67,7 +68,8 @@ class TaskGroup:
         self.rows = num_envs
         self.first_row = first_row
         task.configure(config)
-        self._playable(config.variation)
+        if config.variation is not None:
+            check_variation(config.variation, task.variations)
         self.model = build_model(task)
         self.sim = Sim(self.model, num_envs, threads, task.substeps * config.action_repeat)
         self.state = State(self.sim)
@@ -112,12 +114,7 @@ class TaskGroup:
         self, rows: NDArray[np.intp], seeds: Sequence[int | None], options: dict | None = None
     ) -> None:
         """Begin a new episode in `rows`."""
-        options = dict(options or {})
-        self.task.variation = self._playable(options.pop("variation", self.config.variation))
-        if options:
-            raise BadConfig(
-                f"reset() got unknown options {sorted(options)}; it takes reset_mask and variation."
-            )
+        self.task.variation = (options or {}).get("variation", self.config.variation)
         rng = self.seeds.start(rows, seeds)
         self.sim.clear(rows)
         self._home(rows)
@@ -299,17 +296,6 @@ class TaskGroup:
     def _remark(self, row: int, remark: dict[str, Any]) -> None:
         self._remarks.setdefault(row, {}).update(remark)
 
-    def _playable(self, variation: Any) -> int | None:
-        count = self.task.variations
-        if variation is not None and not (
-            isinstance(variation, (int, np.integer)) and 0 <= variation < count
-        ):
-            raise BadConfig(
-                f"variation is {variation!r}, but {type(self.task).__name__} has {count}: give "
-                f"{'0' if count == 1 else f'0 to {count - 1}'}, or None for any."
-            )
-        return None if variation is None else int(variation)
-
     def _last_action(self, row: int) -> str:
         if self._actions is None:
             return "none yet"
@@ -375,6 +361,8 @@ class TaskGroup:
             },
             render_mode=self.config.render_mode,
             clip_actions=self.config.clip_actions,
+            reset_options=("variation",),
+            variations=task.variations,
         )
 
 
@@ -387,7 +375,10 @@ def _chosen(task: Task, names: tuple[str, ...] | None) -> Callable[[State], dict
         seen = task.observe(s)
         for name in names:
             if name not in seen:
-                raise unknown("observation", name, seen, f"{type(task).__name__}.observe")
+                raise UnknownName(
+                    f"{type(task).__name__} has no observation named {name!r}."
+                    f"{closest(name, seen)} It has: {', '.join(seen)}."
+                )
         return {name: value for name, value in seen.items() if name in names}
 
     return observe

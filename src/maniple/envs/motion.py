@@ -43,11 +43,15 @@ class Motion:
         # The count is of the episode so far: a chunk shows only its last step's flag.
         return {"invalid_action": scalar(np.bool_), "invalid_actions": scalar(np.int64)}
 
-    def begin(self, rows: NDArray[np.intp]) -> None:
-        """Forget what was refused in the episodes before."""
+    def begin(self, rows: NDArray[np.intp] | int, refused: int = 0) -> None:
+        """Forget what was refused in the episodes before; go on with a count of this one's."""
         if self._invalid is not None:
             self._invalid[rows] = False
-            self._invalid_count[rows] = 0
+        self._invalid_count[rows] = refused
+
+    def refused(self, row: int) -> int:
+        """How many actions of this episode were refused."""
+        return int(self._invalid_count[row])
 
     def step(self, actions: NDArray, active: NDArray[np.bool_] | None) -> None:
         """Let the active rows (None: all) carry out one action each."""
@@ -88,10 +92,11 @@ class Motion:
             self._sim.step(active, self._sim.substeps // len(self._ramp))
 
     def _play(self, control: Planning, actions: NDArray, active: NDArray[np.bool_] | None) -> None:
-        """Let every row go its whole way, or until it has succeeded."""
+        """Let every row go its whole way, or until it succeeds on it."""
         state, task = self._state, self._task
         ways = control.ways(actions, state.ctrl, self._sim, active)
         lengths = np.array([len(way) for way in ways])
+        was_solved = task.success(state).copy()
         substeps = round(control.period_s / self._sim.model.opt.timestep)
         for k in range(int(lengths.max())):
             moving = lengths > k
@@ -100,4 +105,4 @@ class Motion:
             self._sim.step(moving, substeps)
             if self._notices:
                 task.notice(state, moving)
-            lengths = np.where(task.success(state), 0, lengths)
+            lengths = np.where(task.success(state) & ~was_solved, 0, lengths)

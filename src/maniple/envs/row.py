@@ -102,6 +102,7 @@ class Row:
             "seed": self.np_random_seed,
             "episode": self.episode,
             "elapsed_steps": self.elapsed_steps,
+            "invalid_actions": group.motion.refused(row),
         }
         return state
 
@@ -125,6 +126,7 @@ class Row:
         group.seeds.seed[row] = counters["seed"]
         group.seeds.episode[row] = counters["episode"]
         group.set_elapsed(row, counters["elapsed_steps"])
+        group.motion.begin(row, counters.get("invalid_actions", 0))
         group.redraw(row)
 
     def render(

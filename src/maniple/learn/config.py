@@ -11,6 +11,7 @@ from maniple.agents.drq import DrQConfig
 from maniple.agents.sac import SACConfig
 from maniple.core.errors import BadConfig
 from maniple.envs.config import EnvConfig
+from maniple.registry import BACKENDS
 
 AgentConfig = SACConfig | DrQConfig | BCConfig
 KINDS: dict[str, type] = {"sac": SACConfig, "drq": DrQConfig, "bc": BCConfig}
@@ -22,6 +23,9 @@ class TrainConfig:
 
     task: str = "so101/Reach-v0"
     """A task of 'maniple list', or any Gymnasium id."""
+
+    backend: str = "mujoco"
+    """mujoco, or rlbench: the real one, on CoppeliaSim, a process for each environment."""
 
     num_envs: int = 16
     """Environments at once; under torchrun, per rank."""
@@ -111,6 +115,15 @@ class TrainConfig:
         for name in ("utd_ratio", "random_steps", "training_starts", "demos", "eval_n_trajs"):
             if getattr(self, name) < 0:
                 raise BadConfig(f"{name} is {getattr(self, name)}; it must be 0 or larger.")
+        if self.backend not in BACKENDS:
+            raise BadConfig(
+                f"backend is {self.backend!r}; it may be one of: {', '.join(BACKENDS)}."
+            )
+        if self.backend == "rlbench" and self.demos:
+            raise BadConfig(
+                "The experts play on MuJoCo. Record demonstrations with 'maniple demos record "
+                "--backend rlbench', then train with --demos 0 --demo-path FOLDER."
+            )
         if self.eval_n_trajs == 0 and self.stop_at_success is not None:
             raise BadConfig("stop_at_success needs evaluations: set eval_n_trajs above 0.")
         if self.training_starts < self.num_envs:

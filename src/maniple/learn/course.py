@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from maniple.core.rank import Rank
 from maniple.learn.config import TrainConfig
 from maniple.learn.evaluate import FIRST_SEED, Evaluation, evaluate
-from maniple.learn.make import make_envs, stack_of
+from maniple.learn.make import judge_rows, make_envs, stack_of
 from maniple.learn.save import Keeper
 from maniple.run.when import Every
 
@@ -101,7 +101,7 @@ class Course:
             return
         began = perf_counter()
         if self._judge is None:
-            self._judge = make_envs(config, min(config.eval_n_trajs, 100))
+            self._judge = make_envs(config, judge_rows(config))
         act = lambda seen: run.agent.act(seen, explore=False)  # noqa: E731
         first_seed = FIRST_SEED + config.seed * 1_000_000
         stack = stack_of(config.agent)

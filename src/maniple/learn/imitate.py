@@ -14,7 +14,7 @@ from maniple.learn.config import TrainConfig
 from maniple.learn.course import Listen, Result
 from maniple.learn.demos import demonstrations
 from maniple.learn.evaluate import FIRST_SEED, Evaluation, evaluate
-from maniple.learn.make import make_agent, make_envs, stack_of
+from maniple.learn.make import judge_rows, make_agent, make_envs, stack_of
 from maniple.learn.pupil import CALIBRATED_ON
 from maniple.learn.save import Keeper
 from maniple.run.when import Every, Until
@@ -25,7 +25,7 @@ def imitate(config: TrainConfig, run_dir: Path, listen: Listen, until: Until) ->
     began = perf_counter()
     torch.set_num_threads(config.torch_threads or Rank.here().num_cpus())
     keeper: Keeper | None = None
-    envs = make_envs(config, max(1, min(config.eval_n_trajs, 100)))
+    envs = make_envs(config, judge_rows(config))
     try:
         agent = make_agent(config, envs.layout, envs.action_spec, config.seed)
         shown = demonstrations(config)

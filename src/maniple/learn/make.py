@@ -33,7 +33,15 @@ def make_envs(config: TrainConfig, num_envs: int, **more: Any) -> Any:
             if getattr(config.env, f.name) != f.default
         }
         options |= changed
+    if config.backend != "mujoco":
+        options["backend"] = config.backend
     return make_vec(config.task, num_envs, **options)
+
+
+def judge_rows(config: TrainConfig) -> int:
+    """How many environments an evaluation plays in; a real simulator is a process each."""
+    most = 100 if config.backend == "mujoco" else config.num_envs
+    return max(1, min(config.eval_n_trajs, most))
 
 
 def make_agent(config: TrainConfig, layout: Layout, action: ArraySpec, seed: int) -> Any:

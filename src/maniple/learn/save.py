@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from maniple.core.errors import BadConfig
 from maniple.learn.config import TrainConfig, kind_of
 from maniple.learn.evaluate import Evaluation
+from maniple.registry import canonical
 from maniple.run.checkpoint import Checkpoint, Checkpoints
 from maniple.run.folder import RunFolder, plain
 from maniple.run.log import Log
@@ -30,7 +31,14 @@ class Keeper:
         self.segments = Segments(self.folder.replay)
         self.is_first = is_first
         described = {"algorithm": kind_of(config.agent), **plain(config)}
+        # By whatever spelling a task is named, its run is the same.
+        described["task"] = canonical(config.task)
         self._found = self.shelf.latest() if resume else None
+        if resume and self._found is None and (torn := self.shelf.complaints()):
+            raise BadConfig(
+                f"{torn[0]}. {self.shelf.folder} holds no whole checkpoint to go on from; begin "
+                "anew in another folder, without --resume."
+            )
         if resume and self.folder.is_used:
             _check_same(self.folder.config(), described)
         elif is_first:

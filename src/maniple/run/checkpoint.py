@@ -119,6 +119,16 @@ class Checkpoints:
                 return found
         return None
 
+    def complaints(self, kind: str = "step") -> list[str]:
+        """Say what is wrong with those that are newer than the newest whole one."""
+        found = []
+        for path in reversed(self._named(kind)):
+            complaint = Checkpoint(path).complaint()
+            if complaint is None:
+                break
+            found.append(complaint)
+        return found
+
     def whole(self) -> list[Checkpoint]:
         """Return all that are still there and have a manifest."""
         found = [Checkpoint(p) for kind in ("step", "best") for p in self._named(kind)]

@@ -102,7 +102,7 @@ class State:
         for name, value in where.items():
             note = find_note(self.model, name)
             if note is not None:
-                self.bind("userdata")[rows, note] = value.reshape(len(rows), -1)
+                self.bind("userdata")[rows, note] = value.reshape(len(rows), note.stop - note.start)
                 continue
             body = mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_BODY, name)
             mocap = -1 if body < 0 else int(self.model.body_mocapid[body])

@@ -12,7 +12,7 @@ import pytest
 from rlbench_fixtures import coppelia, install, make, version  # noqa: F401
 
 import maniple
-from maniple.core.errors import BadAction, WorkerDied
+from maniple.core.errors import BadAction, BadConfig, WorkerDied
 from maniple.sim.xvfb import SOCKETS
 
 
@@ -159,6 +159,19 @@ def test_autoreset(make, mode):
     else:
         last, *_ = envs.step(towards(obs))
     assert np.array_equal(last["gripper_pose"], obs["gripper_pose"])
+
+
+def test_a_partial_reset_leaves_the_other_simulators_alone(make):
+    envs = make(num_envs=2)
+    obs, _ = envs.reset(seed=0)
+    before, *_ = envs.step(towards(obs, (0.02, 0.0, 0.0)))
+    after, info = envs.reset(options={"reset_mask": np.array([True, False])})
+    assert "worker_restarted" not in info and info["_sentence"].tolist() == [True, False]
+    assert np.array_equal(after["gripper_pose"][1], before["gripper_pose"][1])
+    with pytest.raises(BadConfig, match="give 0 or more"):
+        envs.reset(options={"variation": -1})
+    with pytest.raises(BadConfig, match="unknown options"):
+        envs.reset(options={"variatoin": 1})
 
 
 def test_send_and_receive(make):

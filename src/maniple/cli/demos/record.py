@@ -62,7 +62,7 @@ def run(options: Options) -> dict[str, Any]:
     need("pyarrow")  # Before anything is played.
     from maniple.cli.bench.run import pictures
     from maniple.data.lerobot.write import DatasetWriter
-    from maniple.registry import make_vec
+    from maniple.registry import find, make_vec
 
     if options.stored is not None:
         from maniple.cli.demos.stored import run as run_stored
@@ -86,7 +86,7 @@ def run(options: Options) -> dict[str, Any]:
     start = time.perf_counter()
     try:
         player = _player(envs, options, rows)
-        robot = envs.get_attr("task")[0].robot.name
+        robot = find(options.task).robot.name
         with DatasetWriter(options.out, envs.metadata["render_fps"], robot) as writer:
             tally = _record(envs, player, writer, options)
             answer = {

@@ -57,6 +57,8 @@ def run(options: Options) -> dict[str, Any]:
     until = Until(config.max_steps, config.max_minutes)
     if options.cluster.role == "actor":
         return act_for_learner(config, options.cluster, until, options.json)
+    if options.resume:
+        _tell_from_where(run_dir)
     with Screen(config, run_dir, is_quiet=options.json) as screen, _gentle_stop(until):
         result = _train(options, run_dir, screen, until)
     last = result.evaluation
@@ -142,6 +144,21 @@ def act_for_learner(
         finally:
             actor.close()
     return {"role": "actor", "actor": actor.name, "task": actor.config.task, "steps": steps}
+
+
+def _tell_from_where(run_dir: Path) -> None:
+    """Say which checkpoint a run goes on from, and which ones are left out."""
+    from maniple.run.checkpoint import Checkpoints
+    from maniple.run.folder import RunFolder
+
+    shelf = Checkpoints(RunFolder(run_dir).checkpoints)
+    found = shelf.latest()
+    if found is not None:
+        for complaint in shelf.complaints():
+            print(f"{complaint}; it is left out.", file=sys.stderr)
+        print(f"Going on from {found.path}.", file=sys.stderr)
+    elif not shelf.complaints():
+        print(f"{run_dir} holds no checkpoint yet: a new run begins.", file=sys.stderr)
 
 
 def _number(value: float) -> float | None:

@@ -10,7 +10,7 @@ from maniple.core.errors import BadConfig
 from maniple.core.need import need
 from maniple.data.lerobot import paths
 from maniple.data.lerobot.stats import Stats, flat
-from maniple.data.lerobot.table import read_table, write_table
+from maniple.data.lerobot.table import read_whole, write_table
 from maniple.data.lerobot.whole import write_json
 
 VERSION = "v3.0"
@@ -53,7 +53,7 @@ def read_episode_rows(root: Path, with_stats: bool = False) -> list[dict[str, An
     """Read the facts about all episodes, in order; their statistics are most of it."""
     rows = []
     for path in paths.numbered(root / "meta/episodes", "parquet").values():
-        rows += read_table(path, without="" if with_stats else "stats/").to_pylist()
+        rows += read_whole(path, root, without="" if with_stats else "stats/").to_pylist()
     return sorted(rows, key=lambda row: row["episode_index"])
 
 
@@ -82,7 +82,7 @@ def write_tasks(root: Path, tasks: list[str]) -> None:
 
 def read_tasks(root: Path) -> list[str]:
     """Read the sentences in the order of their numbers."""
-    table = read_table(root / paths.TASKS_PATH)
+    table = read_whole(root / paths.TASKS_PATH, root)
     names = [name for name in table.column_names if name != "task_index"]
     rows = zip(table["task_index"].to_pylist(), table[names[0]].to_pylist(), strict=True)
     return [task for _, task in sorted(rows)]

@@ -15,7 +15,7 @@ from maniple.data.episode import NO_SEED, Episode
 from maniple.data.lerobot import meta
 from maniple.data.lerobot.features import Features
 from maniple.data.lerobot.film import read_film
-from maniple.data.lerobot.table import numbers, read_table, seen
+from maniple.data.lerobot.table import numbers, read_whole, seen
 
 
 class Dataset:
@@ -71,7 +71,7 @@ class Dataset:
         place = {name: row[f"data/{name}"] for name in ("chunk_index", "file_index")}
         path = self.root / self.info["data_path"].format(**place)
         if self._last is None or self._last[0] != path:
-            self._last = path, _read(path, self.root)
+            self._last = path, read_whole(path, self.root)
         table = self._last[1]
         # Ours have an episode per file; LeRobot's have many.
         if row["length"] != table.num_rows:
@@ -157,12 +157,3 @@ def _closed(obs: dict[str, NDArray], action: NDArray, end: _Ending, task: str) -
             obs = {name: array[:steps] for name, array in obs.items()}
             action, reward = action[:-1], reward[:-1]
     return Episode(obs, action, reward, end.terminated, end.truncated, end.success, end.seed, task)
-
-
-def _read(path: Path, root: Path) -> Any:
-    try:
-        return read_table(path)
-    except (OSError, ValueError) as error:
-        raise BadConfig(
-            f"{path} cannot be read: {error}. Type: maniple data repair {root}"
-        ) from None

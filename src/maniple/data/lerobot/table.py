@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maniple.core.errors import BadConfig
 from maniple.core.need import need
 from maniple.data.episode import Episode
 from maniple.data.lerobot.features import NEXT, STATE, Column, Features
@@ -79,6 +80,20 @@ def read_table(path: Path, columns: list[str] | None = None, without: str = "") 
             columns = [n for n in file.schema_arrow.names if not n.startswith(without)]
         # One thread: to start more costs more than such a small file.
         return file.read(columns=columns, use_threads=False)
+
+
+def read_whole(path: Path, root: Path, without: str = "") -> Any:
+    """Read a file of a dataset that must be whole.
+
+    Raises:
+        BadConfig: It is not; the error says what mends it.
+    """
+    try:
+        return read_table(path, without=without)
+    except (OSError, ValueError) as error:
+        raise BadConfig(
+            f"{path} cannot be read: {error}. Type: maniple data repair {root}"
+        ) from None
 
 
 def seen(table: Any, features: Features, is_next: bool = False) -> dict[str, NDArray]:

@@ -38,6 +38,7 @@ def contract(config: RLBenchConfig, low_dim: int | None = None) -> Contract:
             }
         ),
         observation_space=dict_space(observation),
+        reset_options=("variation",),
         action_space=box(action),
         metadata={
             "render_modes": ["rgb_array"],

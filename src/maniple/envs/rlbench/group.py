@@ -56,6 +56,8 @@ class RLBenchGroup:
         self, rows: NDArray[np.intp], seeds: Sequence[int | None], options: dict | None = None
     ) -> None:
         """Begin a new episode, in the variation of `options["variation"]` if that is given."""
+        if len(rows) == 0:
+            return
         draws = self._seeds.start(np.asarray(rows), seeds)
         variation = (options or {}).get("variation", self.config.variation)
         self._simulator.reset(int(draws.integers(2**32)[0]), variation)

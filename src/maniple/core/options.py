@@ -1,0 +1,38 @@
+"""Check what a reset is asked for, before anything moves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from maniple.core.errors import BadConfig
+from maniple.core.group import Contract
+
+
+def check_options(contract: Contract, options: Mapping[str, Any]) -> None:
+    """Refuse options of `reset` that the environments do not understand.
+
+    Raises:
+        BadConfig: An unknown name, or a variation that does not exist.
+    """
+    known = contract.reset_options
+    if known is None:
+        return
+    if strange := sorted(set(options) - set(known)):
+        takes = " and ".join(("reset_mask", *known))
+        raise BadConfig(f"reset() got unknown options {strange}; it takes {takes}.")
+    if options.get("variation") is not None:
+        check_variation(options["variation"], contract.variations)
+
+
+def check_variation(variation: Any, count: int | None) -> None:
+    """Refuse a variation that is no number of one; `count` is None where nobody knows it yet."""
+    is_number = isinstance(variation, (int, np.integer)) and not isinstance(variation, bool)
+    if is_number and variation >= 0 and (count is None or variation < count):
+        return
+    if count is None:
+        raise BadConfig(f"variation is {variation!r}; give 0 or more, or None for any.")
+    few = "0" if count == 1 else f"0 to {count - 1}"
+    raise BadConfig(f"variation is {variation!r}; there are {count}: give {few}, or None for any.")
