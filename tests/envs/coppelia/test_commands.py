@@ -57,6 +57,17 @@ def test_demonstrations_are_recorded(variables, tmp_path):
     assert episodes[0].obs["front_rgb"].shape[1:] == (8, 8, 3) and "open_drawer" in episodes[0].task
 
 
+def test_a_policy_is_trained_and_judged(variables, tmp_path):
+    """The very same commands, with one word more."""
+    run = tmp_path / "run"
+    words = "train sac --task open_drawer --backend rlbench --num-envs 2 --max-steps 60"
+    small = "--random-steps 20 --training-starts 20 --batch-size 8 --eval-n-trajs 2 --json"
+    done = maniple(variables, *words.split(), *small.split(), "--run-dir", run)
+    assert last_json(done)["steps"] == 60
+    words = ("eval", "--checkpoint", run, "--num-envs", 1, "--episodes", 1, "--no-video", "--json")
+    assert last_json(maniple(variables, *words))["episodes"] == 1
+
+
 def finding(env, code):
     checks = last_json(maniple(env, "doctor", "--json"))["checks"]
     return next((check for check in checks if check["code"] == code), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
 from maniple.core.group import Contract
@@ -15,6 +16,14 @@ FPS = 20
 """Simulation steps per second; an action takes one or more of them."""
 
 FLOAT = np.dtype(np.float32)
+
+
+WORKSPACE_LOW_M, WORKSPACE_HIGH_M = (-0.275, -0.655, 0.752), (0.775, 0.655, 1.752)
+STEP_M = 0.05
+MOST_PER_JOINT = {
+    "joint_position": 3.14, "delta_joint": 0.1, "joint_velocity": 1.0, "joint_torque": 20.0,
+}  # fmt: skip
+"""Rad, rad, rad/s, N.m."""
 
 
 def contract(config: RLBenchConfig, low_dim: int | None = None) -> Contract:
@@ -39,7 +48,7 @@ def contract(config: RLBenchConfig, low_dim: int | None = None) -> Contract:
         ),
         observation_space=dict_space(observation),
         reset_options=("variation",),
-        action_space=box(action),
+        action_space=box(sensible_actions(config)),
         metadata={
             "render_modes": ["rgb_array"],
             "render_fps": FPS,
@@ -53,6 +62,25 @@ def action_spec(config: RLBenchConfig) -> ArraySpec:
     """Say what an action may be: any finite numbers, since RLBench judges them itself."""
     numbers = 7 if config.arm_mode in POSE_MODES else config.joints
     return ArraySpec((numbers + 1,), FLOAT)
+
+
+def sensible_actions(config: RLBenchConfig) -> ArraySpec:
+    """Say where useful actions lie: what is sampled, and what a policy is scaled to."""
+    shape = action_spec(config).shape
+    if config.arm_mode in POSE_MODES:
+        is_step = config.arm_mode == "delta_ee"
+        low = (-STEP_M,) * 3 if is_step else WORKSPACE_LOW_M
+        high = (STEP_M,) * 3 if is_step else WORKSPACE_HIGH_M
+        turn = (1.0,) * 4
+        return ArraySpec(
+            shape, FLOAT, _floats(*low, *(-t for t in turn), 0), _floats(*high, *turn, 1)
+        )
+    most = (MOST_PER_JOINT[config.arm_mode],) * config.joints
+    return ArraySpec(shape, FLOAT, _floats(*(-m for m in most), 0), _floats(*most, 1))
+
+
+def _floats(*numbers: float) -> NDArray[np.float32]:
+    return np.array(numbers, np.float32)
 
 
 def observations(config: RLBenchConfig, low_dim: int | None = None) -> Layout:
