@@ -78,6 +78,7 @@ def run(options: Options) -> dict[str, Any]:
         "videos": _film(options, judge, result, checkpoint.path) if options.video else [],
     }
     if not options.json:
+        print(f"policy   {checkpoint.path}")
         print(
             f"{judge.config.task}: success {result.success_rate:.1%} "
             f"(95 %: {low:.1%} to {high:.1%}) in {result.episodes} episodes; "
