@@ -33,7 +33,10 @@ def main() -> None:
 
 
 def draw(name: str, size: int, seed: int, films: Path | None) -> list[np.ndarray]:
-    """Return four pictures: the start from the front, half-way from front and wrist, the end."""
+    """Return four pictures: the start from the front, half-way from front and wrist, the end.
+
+    An episode that the expert does not solve is not shown; the next seed's is.
+    """
     env = maniple.make(name, cameras=("front", "wrist"), image_size=(size, size))
     expert = maniple.expert(name, 1)
     obs, _ = env.reset(seed=seed)
@@ -46,6 +49,9 @@ def draw(name: str, size: int, seed: int, films: Path | None) -> list[np.ndarray
         if terminated or truncated:
             break
     env.close()
+    if not terminated:
+        print(f"{name}: not solved with seed {seed}")
+        return draw(name, size, seed + 1, films)
     if films is not None:
         films.mkdir(parents=True, exist_ok=True)
         with Film(films / f"{name}.mp4", fps=10) as film:
