@@ -175,9 +175,10 @@ def test_expert_solves_200(task, randomize, make_vec):
 
 @STATEFUL
 def test_random_policy_fails(task, make_vec):
-    """Below 10 %, below 30 % for reaching: success is no accident."""
+    """Below 10 %, below 30 % for reaching, 5 % on the Panda: success is no accident."""
     rate = success_rate(make_vec(task, 50), task, 100, random=True)
-    assert rate < (0.30 if "Reach" in task else 0.10)
+    most = 0.30 if "Reach" in task else 0.10
+    assert rate < (0.05 if task.startswith("panda/") else most)
 
 
 def least(task):
