@@ -162,7 +162,7 @@ def make_vec(
     name = _choose(engine, made_of, num_envs, workers) if engine == "auto" else engine
     cpus = Rank.here().num_cpus()
     if name == "process":
-        from maniple.engine.crew import ProcessConfig
+        from maniple.engine.config import ProcessConfig
         from maniple.engine.process import ProcessEngine
 
         count = workers or min(num_envs, cpus)
@@ -249,7 +249,7 @@ def _alone(
 def _take_process_options(options: dict[str, Any]) -> dict[str, Any]:
     from dataclasses import fields
 
-    from maniple.engine.crew import ProcessConfig
+    from maniple.engine.config import ProcessConfig
 
     names = {f.name for f in fields(ProcessConfig)} - {"workers", "preload"}
     return {name: options.pop(name) for name in list(options) if name in names}

@@ -9,16 +9,16 @@ import select
 import signal
 import socket
 import sys
-from dataclasses import dataclass, field
 from itertools import pairwise
 from time import monotonic, perf_counter, perf_counter_ns, sleep
 from typing import Any
 
 from gymnasium.vector import AutoresetMode
 
-from maniple.core.errors import BadConfig, ManipleError, WorkerDied
+from maniple.core.errors import ManipleError, WorkerDied
 from maniple.core.rank import Rank
 from maniple.engine import slab as layout
+from maniple.engine.config import ProcessConfig
 from maniple.engine.gate import MOST_SPIN_NS, RECHECK_S, SPIN_NS, drain, fence, ring
 from maniple.engine.hand import Hand
 from maniple.engine.slab import Slab
@@ -27,57 +27,7 @@ from maniple.engine.worker import CLOSE, STACK_SIGNAL, Job
 from maniple.engine.zygote import SHARED
 
 PRELOAD = ("numpy", "gymnasium", "cloudpickle", "maniple.engine.worker")
-ON_RESTART = ("block", "mask")
 GRACE_S = 2.0
-
-
-@dataclass(frozen=True)
-class ProcessConfig:
-    """How workers are run, watched and replaced."""
-
-    workers: int = 1
-    """Processes; the environments are spread evenly over them."""
-
-    step_timeout_s: float = 60.0
-    """A worker that has not answered by then is taken for hung, and replaced."""
-
-    start_timeout_s: float = 120.0
-    """How long a worker may take to build its environments."""
-
-    max_restarts: int = 10
-    """Replacements of one worker within `restart_window_s`; one more raises WorkerDied."""
-
-    restart_window_s: float = 60.0
-    """The time in which `max_restarts` are counted."""
-
-    on_restart: str = "block"
-    """block: a step waits for the replacement (reproducible); mask: its rows pause meanwhile."""
-
-    max_chunk: int = 64
-    """Longest action chunk that the slab has room for."""
-
-    pin_cpus: bool = False
-    """Tie each worker to a core of this rank's share."""
-
-    preload: tuple[str, ...] = ()
-    """Modules that every worker will need: imported once, before any is forked."""
-
-    environment: dict[str, str] = field(default_factory=dict)
-    """Variables set in the workers."""
-
-    is_fresh: bool = False
-    """Start every worker as a new program: for simulators that are no good after a fork, or that
-    need variables which are only read when a program starts (LD_LIBRARY_PATH)."""
-
-    def __post_init__(self) -> None:
-        if self.on_restart not in ON_RESTART:
-            raise BadConfig(f"on_restart is {self.on_restart!r}; it may be one of: {ON_RESTART}.")
-        for name in ("workers", "max_chunk"):
-            if getattr(self, name) < 1:
-                raise BadConfig(f"{name} is {getattr(self, name)}; it must be 1 or larger.")
-        for name in ("step_timeout_s", "start_timeout_s"):
-            if not getattr(self, name) > 0:
-                raise BadConfig(f"{name} is {getattr(self, name)}; it must be above 0.")
 
 
 class Crew:

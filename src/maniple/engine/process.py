@@ -19,7 +19,8 @@ from maniple.core.group import Contract, Recipe
 from maniple.core.seeds import fresh_seed, reborn_seed
 from maniple.core.step import StepArrays
 from maniple.engine.cohort import Final
-from maniple.engine.crew import Crew, ProcessConfig
+from maniple.engine.config import ProcessConfig
+from maniple.engine.crew import Crew
 from maniple.engine.hand import Hand
 from maniple.engine.slab import Slab, SlabShape
 from maniple.engine.stats import Times
