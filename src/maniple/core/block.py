@@ -85,14 +85,14 @@ class Block:
         return part
 
     def bounds(self) -> dict[np.dtype, tuple[NDArray, NDArray]]:
-        """Lower and upper bounds of each packed array's columns, where any is finite."""
+        """Lower and upper bounds of each packed array's numbers, where any is finite."""
         out = {}
         for dtype, array in self.packed.items():
-            low, high = np.empty(array.shape[1], dtype), np.empty(array.shape[1], dtype)
+            low, high = np.empty_like(array), np.empty_like(array)
             for name, (kind, start, stop) in self._columns.items():
                 if kind == dtype:
                     lo, hi = self.layout[name].bounds()
-                    low[start:stop], high[start:stop] = lo.ravel(), hi.ravel()
+                    low[:, start:stop], high[:, start:stop] = lo.ravel(), hi.ravel()
             if dtype.kind == "f" and (np.isfinite(low).any() or np.isfinite(high).any()):
                 out[dtype] = (low, high)
         return out

@@ -276,7 +276,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             add_rare(info, remarks, self.num_envs)
         if self._same_step and (finals := self._engine.finals()):
             self._add_finals(info, finals)
-        terminated, truncated = arrays.ends.copy()
+        terminated, truncated = arrays.terminated.copy(), arrays.truncated.copy()
         if self._is_manual:
             self._waits = terminated | truncated
         return self._seen(), arrays.reward.copy(), terminated, truncated, info

@@ -98,7 +98,7 @@ class TaskGroup:
         )
         self._targets = self._target_arrays(self._out)
         self._targets_of: dict[int, list[NDArray]] = {}
-        self._bounds = [(d, low, high) for d, (low, high) in self._out.obs.bounds().items()]
+        self._bounds = self._out.obs.bounds()
 
     def bind(self, arrays: StepArrays) -> None:
         """Write into these arrays from now on."""
@@ -141,7 +141,8 @@ class TaskGroup:
         faults = self.sim.faults()
         if faults:
             self._fail(faults)
-        self._moved(slice(None) if active is None else active)
+        if self._sight is not None:
+            self._moved(slice(None) if active is None else active)
 
     def report(self, final: bool = True) -> None:
         """Write what every row looks like, taking rows with NaN in them out of service.
@@ -241,9 +242,9 @@ class TaskGroup:
         # A task names its observations in the same order every time: so does the layout.
         for array, value in zip(self._targets, self._observe(state).values(), strict=True):
             array[...] = value
-        for dtype, low, high in self._bounds:
+        for dtype, (low, high) in self._bounds.items():
             packed = out.obs.packed[dtype]
-            clip(packed, low, high, out=packed)
+            clip(packed, low, high, packed)
         if task.has_success:
             success = out.extras.arrays["success"]
             success[...] = task.success(state)

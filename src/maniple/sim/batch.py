@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 # Position- and velocity-dependent fields belong to the new state after every call. A persistent
 # batch continues its next step from this stage, so that being current costs nothing.
-CURRENT = mujoco.mjtStage.mjSTAGE_VEL
+CURRENT = mujoco.mjtStage.mjSTAGE_VEL.value
 
 _WARNINGS = {
     mujoco.mjtWarning.mjWARN_BADQPOS: "a position became NaN, infinite or huge",

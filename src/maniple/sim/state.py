@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import unknown
+from maniple.core.quick import FEW
 from maniple.sim.batch import Sim
 from maniple.sim.note import find_note
 
@@ -92,7 +93,7 @@ class State:
 
     def gap(self, a: str, b: str) -> NDArray:
         """Distance between two named points, (rows,), metres."""
-        return norm(self.pos(a) - self.pos(b))
+        return np.sqrt(squared_gap(self.pos(a), self.pos(b)))
 
     def put(self, rows: NDArray[np.intp], where: dict[str, NDArray]) -> None:
         """Write initial states: name to position (3), pose (7), or joint position (1).
@@ -148,12 +149,33 @@ class State:
         return names + [model.joint(i).name for i in range(model.njnt)]
 
 
-def norm(vectors: NDArray) -> NDArray:
-    """Length of vectors along the last axis.
+def squared_gap(a: NDArray, b: NDArray) -> NDArray:
+    """Squared distance of points, (rows, 3) each, or of all from one point, (3,).
+
+    Plain numbers for a few rows, arrays for many, with the same bits.
+    """
+    if a.ndim == 2 and a.size <= FEW:
+        others = b.tolist() if b.ndim == 2 else [b.tolist()] * len(a)
+        return np.array(
+            [
+                (x - u) * (x - u) + (y - v) * (y - v) + (z - w) * (z - w)
+                for (x, y, z), (u, v, w) in zip(a.tolist(), others, strict=True)
+            ]
+        )
+    return squared_norm(a - b)
+
+
+def squared_norm(vectors: NDArray) -> NDArray:
+    """Squared length of vectors along the last axis.
 
     Summed term by term: the bits must not depend on how many rows there are.
     """
     total = vectors[..., 0] * vectors[..., 0]
     for k in range(1, vectors.shape[-1]):
         total = total + vectors[..., k] * vectors[..., k]
-    return np.sqrt(total)
+    return total
+
+
+def norm(vectors: NDArray) -> NDArray:
+    """Length of vectors along the last axis."""
+    return np.sqrt(squared_norm(vectors))

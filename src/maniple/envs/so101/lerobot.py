@@ -20,13 +20,13 @@ from maniple.sim.scene import (
     add_table,
     new_scene,
 )
-from maniple.sim.state import State
+from maniple.sim.state import State, squared_gap
 
 TABLE_M = 0.8
 TARGET = np.array([0.0, 0.0, 1.1])
 VARIANCE_M2 = 0.1
 # exp(-d^2 / (2 * variance)) as a power of d^2.
-FALL_OFF = np.exp(-1.0 / (2 * VARIANCE_M2))
+FALL_OFF = np.exp([-1.0 / (2 * VARIANCE_M2)])
 
 
 class LeRobot(Task):
@@ -90,5 +90,4 @@ class LeRobot(Task):
 
     def terms(self, s: State) -> dict[str, NDArray]:
         """Reward nearness to the goal, a Gaussian with variance 0.1 m²."""
-        way = s.pos("tip") - TARGET
-        return {"near": np.power(FALL_OFF, np.vecdot(way, way))}
+        return {"near": np.power(FALL_OFF, squared_gap(s.pos("tip"), TARGET))}
