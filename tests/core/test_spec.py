@@ -53,12 +53,6 @@ def test_rows_share_memory():
     assert part.rows == 2
 
 
-def test_bounds_of_columns():
-    low, high = Block(LAYOUT, 1).bounds()[np.dtype(np.float32)]
-    assert low[:3].tolist() == [-1] * 3
-    assert np.isinf(high[3:]).all()
-
-
 def test_a_name_stands_once():
     with pytest.raises(BadConfig, match="'a'"):
         _ = LAYOUT | {"a": ArraySpec((1,))}

@@ -19,7 +19,7 @@ class Block:
     """Named (rows, ...) arrays; the small ones of one type share one (rows, width) array.
 
     `arrays` are views: writing to `block["qpos"]` writes into the packed storage. Packing keeps
-    the cost of copying and clipping independent of the number of names.
+    the cost of copying independent of the number of names.
     """
 
     def __init__(self, layout: Layout, rows: int, allocate: Allocate = np.zeros) -> None:
@@ -38,15 +38,16 @@ class Block:
                 self._columns[name] = (spec.dtype, start, start + spec.size)
         for dtype, width in widths.items():
             self.packed[dtype] = allocate((rows, width), dtype)
+        self._kinds = list(widths)
         self._plan = [self._place(name) for name in layout]
-        self.arrays = self._views(self.packed, self.large)
+        self.arrays = self._views(list(self.packed.values()), self.large)
 
     def __getitem__(self, name: str) -> NDArray:
         return self.arrays[name]
 
     def copy(self) -> dict[str, NDArray]:
         """Return named arrays that later steps leave alone."""
-        packed = {dtype: array.copy() for dtype, array in self.packed.items()}
+        packed = [array.copy() for array in self.packed.values()]
         large = {name: array.copy() for name, array in self.large.items()} if self.large else {}
         return self._views(packed, large)
 
@@ -77,44 +78,31 @@ class Block:
     def rows_of(self, rows: slice) -> Block:
         """Return a block over some of the rows, sharing memory."""
         part = object.__new__(Block)
-        part.layout, part._columns, part._plan = self.layout, self._columns, self._plan
+        part.layout, part._columns = self.layout, self._columns
+        part._kinds, part._plan = self._kinds, self._plan
         part.packed = {dtype: array[rows] for dtype, array in self.packed.items()}
         part.large = {name: array[rows] for name, array in self.large.items()}
         part.rows = len(range(*rows.indices(self.rows)))
-        part.arrays = part._views(part.packed, part.large)
+        part.arrays = part._views(list(part.packed.values()), part.large)
         return part
 
-    def bounds(self) -> dict[np.dtype, tuple[NDArray, NDArray]]:
-        """Lower and upper bounds of each packed array's numbers, where any is finite."""
-        out = {}
-        for dtype, array in self.packed.items():
-            low, high = np.empty_like(array), np.empty_like(array)
-            for name, (kind, start, stop) in self._columns.items():
-                if kind == dtype:
-                    lo, hi = self.layout[name].bounds()
-                    low[:, start:stop], high[:, start:stop] = lo.ravel(), hi.ravel()
-            if dtype.kind == "f" and (np.isfinite(low).any() or np.isfinite(high).any()):
-                out[dtype] = (low, high)
-        return out
-
-    def _place(self, name: str) -> tuple[str, Any, Any, tuple[int, ...] | None]:
-        """Where an array is: its packed type, its columns, and its shape if that is not flat."""
+    def _place(self, name: str) -> tuple[str, int, Any, tuple[int, ...] | None]:
+        """Where an array is: in which packed one, what of it, and its shape if that is not flat."""
         if name in self.large:
-            return name, None, None, None
+            return name, -1, None, None
         dtype, start, stop = self._columns[name]
-        shape = self.layout[name].shape
-        if shape == ():
-            return name, dtype, start, None
-        return name, dtype, slice(start, stop), None if len(shape) == 1 else shape
+        shape, kind = self.layout[name].shape, self._kinds.index(dtype)
+        at = (slice(None), start if shape == () else slice(start, stop))
+        return name, kind, at, shape if len(shape) > 1 else None
 
-    def _views(self, packed: dict, large: dict) -> dict[str, NDArray]:
+    def _views(self, packed: list[NDArray], large: dict[str, NDArray]) -> dict[str, NDArray]:
         views = {}
-        for name, dtype, at, shape in self._plan:
-            if dtype is None:
+        for name, kind, at, shape in self._plan:
+            if kind < 0:
                 views[name] = large[name]
             elif shape is None:
-                views[name] = packed[dtype][:, at]
+                views[name] = packed[kind][at]
             else:
                 # Splitting the last axis of a strided array is always possible as a view.
-                views[name] = packed[dtype][:, at].reshape(-1, *shape, copy=False)
+                views[name] = packed[kind][at].reshape(-1, *shape, copy=False)
         return views

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from math import isfinite
+import os
 
 import numpy as np
 from numpy.typing import NDArray
 
-# np.clip wraps this ufunc in Python code that costs a single environment 4 us per step.
-clip = getattr(np._core.umath, "clip", np.clip)
-
-MANY = 4096
-_ZEROS = {char: np.zeros(MANY, char) for char in "efd"}
-
-FEW = 64
-"""Up to here plain Python beats numpy, whose code is cold after a physics step."""
+try:
+    from maniple.core import _quick as compiled
+except ImportError:
+    # There was no C compiler when the package was installed; 'maniple doctor' says so.
+    compiled = None
+if os.environ.get("MANIPLE_PLAIN"):
+    compiled = None
 
 
 def any_true(flags: NDArray[np.bool_]) -> bool:
-    """Tell whether any flag is set; a byte search has no set-up cost."""
+    """Tell whether any flag is set."""
+    if compiled is not None and (answer := compiled.any_true(flags)) is not None:
+        return answer
+    # A byte search has less set-up cost than any numpy reduction.
     return b"\x01" in flags.tobytes()
 
 
@@ -28,27 +30,34 @@ def all_true(flags: NDArray[np.bool_]) -> bool:
 
 
 def all_finite(numbers: NDArray) -> bool:
-    """Tell whether a flat array holds neither NaN nor infinity."""
-    if numbers.size <= FEW:
-        return isfinite(sum(numbers.tolist()))
-    return _all_finite(numbers)
-
-
-@np.errstate(invalid="ignore", over="ignore")
-def _all_finite(numbers: NDArray) -> bool:
-    """Zero times NaN or infinity is NaN, and a dot product the quickest way to multiply and add."""
-    zeros = _ZEROS.get(numbers.dtype.char)
-    if zeros is not None and numbers.size <= MANY:
-        return numbers.dot(zeros[: numbers.size]) == 0.0
-    return isfinite(np.add.reduce(numbers, dtype=np.float64))
+    """Tell whether an array holds neither NaN nor infinity."""
+    if compiled is not None and (answer := compiled.all_finite(numbers)) is not None:
+        return answer
+    return all_true(np.isfinite(numbers))
 
 
 def all_within(numbers: NDArray, radius: float) -> bool:
     """Tell whether no number is further from zero than `radius`; NaN is further."""
-    if 0 < numbers.size <= FEW:
-        # A loop, since all() of a generator takes twice as long.
-        for number in numbers.ravel().tolist():
-            if not -radius <= number <= radius:
-                return False
-        return True
+    if compiled is not None and (answer := compiled.all_within(numbers, radius)) is not None:
+        return answer
     return all_true(np.abs(numbers) <= radius)
+
+
+def squared_gap(a: NDArray, b: NDArray) -> NDArray:
+    """Squared distances of points, (rows, 3) each, or of all from one point, (3,)."""
+    if compiled is not None:
+        out = np.empty(len(a))
+        if compiled.squared_gap(a, b, out):
+            return out
+    return squared_norm(a - b)
+
+
+def squared_norm(vectors: NDArray) -> NDArray:
+    """Squared length of vectors along the last axis.
+
+    Summed term by term: the bits must not depend on how many rows there are.
+    """
+    total = vectors[..., 0] * vectors[..., 0]
+    for k in range(1, vectors.shape[-1]):
+        total = total + vectors[..., k] * vectors[..., k]
+    return total

@@ -40,7 +40,7 @@ def nest(space: spaces.Space, arrays: Mapping[str, NDArray]) -> Any:
 def nester(space: spaces.Space) -> Callable[[Mapping[str, NDArray]], Any]:
     """Return the function that `nest` applies, worked out once for a space."""
     if isinstance(space, spaces.Dict) and not _is_nested(space):
-        return dict
+        return lambda arrays: arrays
     return lambda arrays: _build(space, (), arrays)
 
 

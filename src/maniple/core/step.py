@@ -31,10 +31,6 @@ class StepArrays:
 
     def _name_parts(self) -> None:
         self.terminated, self.truncated = self.ends
-        self.floats = [self.reward]
-        """Every small array of real numbers, flat: what is looked through for NaN."""
-        real = [a for a in self.obs.packed.values() if a.dtype.kind == "f"]
-        self.floats += [a.reshape(-1, copy=False) for a in real]
 
     def rows_of(self, rows: slice) -> StepArrays:
         """Return the same arrays restricted to some rows, sharing memory."""

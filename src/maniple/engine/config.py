@@ -34,8 +34,10 @@ class ProcessConfig:
     max_chunk: int = 64
     """Longest action chunk that the slab has room for."""
 
-    pin_cpus: bool = False
-    """Tie each worker to a core of this rank's share."""
+    pin_cpus: bool | None = None
+    """Tie each worker to a core of this rank's share. None: where every core gets as many
+    workers as the others, and they are no programs of their own (is_fresh). Left to itself, the
+    kernel puts two workers onto one core while the parent waits on the other."""
 
     preload: tuple[str, ...] = ()
     """Modules that every worker will need: imported once, before any is forked."""
@@ -46,6 +48,13 @@ class ProcessConfig:
     is_fresh: bool = False
     """Start every worker as a new program: for simulators that are no good after a fork, or that
     need variables which are only read when a program starts (LD_LIBRARY_PATH)."""
+
+    def cpus_of(self, worker: int, share: list[int]) -> tuple[int, ...]:
+        """Return the core that a worker is tied to, if any, of the cores that it may use."""
+        is_even = self.workers % len(share) == 0 and not self.is_fresh
+        if not (is_even if self.pin_cpus is None else self.pin_cpus):
+            return ()
+        return (share[worker % len(share)],)
 
     def __post_init__(self) -> None:
         if self.on_restart not in ON_RESTART:

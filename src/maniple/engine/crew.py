@@ -66,7 +66,6 @@ class Crew:
         """Start a worker for a hand; it is ready when it says so."""
         if not self._zygote.is_alive:
             self._zygote = SHARED.renew((*PRELOAD, *self.config.preload))
-        cpus = self._rank.cpus()
         slab = self.slab
         job = Job(
             recipe=self._recipe,
@@ -78,7 +77,7 @@ class Crew:
             shape=slab.shape if slab else None,
             seeds=seeds,
             last_order=hand.order,
-            cpus=(cpus[hand.index % len(cpus)],) if self.config.pin_cpus else (),
+            cpus=self.config.cpus_of(hand.index, self._rank.cpus()),
             path=tuple(sys.path),
             environment=self.config.environment,
             is_fresh=self.config.is_fresh,

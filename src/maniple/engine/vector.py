@@ -119,7 +119,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self._waits &= ~mask
         info = batch_info(self._arrays.extras, mask)
         add_rare(info, self._engine.remarks(), self.num_envs)
-        return self._seen(), info
+        return self._seen(self._arrays), info
 
     def step(self, actions: ArrayLike) -> StepResult:
         """Take one action in every row."""
@@ -279,7 +279,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         terminated, truncated = arrays.terminated.copy(), arrays.truncated.copy()
         if self._is_manual:
             self._waits = terminated | truncated
-        return self._seen(), arrays.reward.copy(), terminated, truncated, info
+        return self._seen(arrays), arrays.reward.copy(), terminated, truncated, info
 
     def _add_finals(self, info: dict[str, Any], finals: list[Final]) -> None:
         final_obs = np.full(self.num_envs, None, object)
@@ -292,9 +292,9 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         info["final_obs"], info["_final_obs"] = final_obs, mask
         info["_final_info"] = mask.copy()
 
-    def _seen(self) -> Any:
+    def _seen(self, arrays: StepArrays) -> Any:
         if self.copy_obs:
-            return self._nest(self._arrays.obs.copy())
+            return self._nest(arrays.obs.copy())
         return self._frozen[self._engine.turn]
 
     def _mask(self, given: Any) -> NDArray[np.bool_]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
 from maniple.core.group import Contract
-from maniple.core.quick import all_finite
+from maniple.core.pack import Packer
 from maniple.core.space import flattener, layout_of, nester
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.step import StepArrays
@@ -93,14 +93,13 @@ class ForeignGroup:
         env = self.envs[0]
         assert env is not None
         self.contract = contract_of(env, recipe.clip_actions)
-        layout = self.contract.observation.items()
-        self._promises = [(name, spec.dtype, spec.shape) for name, spec in layout]
         self._flatten = flattener(self.contract.observation_space)
         self._to_action = _action_maker(self.contract.action_space)
         # An environment that has this attribute writes its pictures straight into the slab.
         self._lends = hasattr(env.unwrapped, "observation_arrays")
         self._lent: list[dict[str, NDArray]] = []
         self._lent_of: dict[int, list[dict[str, NDArray]]] = {}
+        self._packers: dict[int, Packer] = {}
         self._out: StepArrays | None = None
         self._previous: StepArrays | None = None
         self._infos: dict[int, dict[str, Any]] = {}
@@ -209,15 +208,14 @@ class ForeignGroup:
         if not self._is_carried and previous is not None and len(seen) < len(self.envs):
             self._carry_over(out, previous)
         self._is_carried = True
+        packer = self._packer_of(out)
         for row, obs in list(seen.items()):
             try:
-                self._write(out, row, obs)
+                if not self._write(packer, row, obs):
+                    self._fail(row, self._nonfinite(out, row), self._action_of(row))
             except Exception:
                 self._fail(row, "the observation cannot be used", self._action_of(row))
         seen.clear()
-        for numbers in out.floats[1:]:
-            if not all_finite(numbers):
-                self._find_nonfinite(out)
 
     def infos(self) -> dict[int, dict[str, Any]]:
         """Return and forget what the environments said."""
@@ -260,29 +258,34 @@ class ForeignGroup:
         still[list(self._seen)] = False
         out.obs.copy_from(previous.obs, still)
 
-    def _write(self, out: StepArrays, row: int, obs: Any) -> None:
-        parts = self._flatten(obs)
-        arrays = out.obs.arrays
-        lent = self._lent[row] if self._lends else None
-        for name, dtype, shape in self._promises:
-            value = parts[name]
-            if lent is not None and value is lent[name]:
-                continue
-            # Types of numpy's own are single objects: comparing who they are is cheapest.
-            if type(value) is not np.ndarray or value.dtype is not dtype:
-                value = _converted(name, self.contract.observation[name], value)
-            if value.shape != shape:
-                raise ValueError(
-                    f"the observation {name!r} has shape {value.shape}; its space says {shape}"
-                )
-            arrays[name][row] = value
+    def _packer_of(self, arrays: StepArrays) -> Packer:
+        found = self._packers.get(id(arrays))
+        if found is None:
+            found = Packer(arrays.obs, arrays.obs.layout, is_strict=True)
+            self._packers[id(arrays)] = found
+        return found
 
-    def _find_nonfinite(self, out: StepArrays) -> None:
-        for name, array in out.obs.arrays.items():
-            if array.dtype.kind == "f":
-                good = np.isfinite(array.reshape(len(array), -1)).all(axis=1)
-                for row in np.flatnonzero(~good).tolist():
-                    self._fail(row, f"the observation {name!r} is not finite", self._action_of(row))
+    def _write(self, packer: Packer, row: int, obs: Any) -> bool:
+        """Write a row's observation; tell whether it is finite.
+
+        Raises:
+            TypeError, ValueError: It is not what its space says.
+        """
+        parts = self._flatten(obs)
+        values = [parts[name] for name in self.contract.observation]
+        is_finite = packer.write_row(values, row)
+        if is_finite is None:
+            specs = self.contract.observation.items()
+            values = [_converted(name, spec, parts[name]) for name, spec in specs]
+            is_finite = packer.write_row(values, row)
+            assert is_finite is not None
+        return is_finite
+
+    def _nonfinite(self, out: StepArrays, row: int) -> str:
+        """Say which observation of a row is not finite."""
+        arrays = out.obs.arrays.items()
+        bad = [n for n, a in arrays if a.dtype.kind == "f" and not np.isfinite(a[row]).all()]
+        return f"the observation {bad[0]!r} is not finite"
 
     def _action_of(self, row: int) -> Any:
         return None if self._last is None else self._last[row]
@@ -311,7 +314,7 @@ class ForeignGroup:
 
 
 def _converted(name: str, spec: ArraySpec, value: Any) -> NDArray:
-    """Make an array of plain numbers and lists; an array of another type is a broken promise."""
+    """Make an array of plain numbers and lists; an array of another kind is a broken promise."""
     if isinstance(value, np.ndarray) and value.dtype != spec.dtype:
         raise TypeError(
             f"the observation {name!r} has dtype {value.dtype}; its space says {spec.dtype}"
@@ -320,8 +323,12 @@ def _converted(name: str, spec: ArraySpec, value: Any) -> NDArray:
     if array.dtype.kind in "OSU":
         raise TypeError(f"the observation {name!r} is {value!r}, which is no number")
     cast = array.astype(spec.dtype)
-    if not np.array_equal(cast, array):
+    if not np.array_equal(cast, array, equal_nan=array.dtype.kind == "f"):
         raise TypeError(f"the observation {name!r} does not fit into {spec.dtype}")
+    if cast.shape != spec.shape:
+        raise ValueError(
+            f"the observation {name!r} has shape {cast.shape}; its space says {spec.shape}"
+        )
     return cast
 
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from maniple.core.errors import BadConfig, UnknownName, closest
 from maniple.core.group import Contract
 from maniple.core.options import check_variation
-from maniple.core.quick import all_finite, clip
+from maniple.core.pack import Packer
+from maniple.core.quick import all_finite
 from maniple.core.seeds import SeedTree
 from maniple.core.space import box, dict_space
 from maniple.core.spec import ArraySpec, Layout
@@ -96,17 +97,16 @@ class TaskGroup:
         self._out = self._previous = StepArrays(
             self.contract.observation, self.contract.extras, num_envs
         )
-        self._targets = self._target_arrays(self._out)
-        self._targets_of: dict[int, list[NDArray]] = {}
-        self._bounds = self._out.obs.bounds()
+        self._packer = self._make_packer(self._out)
+        self._packers: dict[int, Packer] = {}
 
     def bind(self, arrays: StepArrays) -> None:
         """Write into these arrays from now on."""
         self._previous, self._out = self._out, arrays
-        targets = self._targets_of.get(id(arrays))
-        if targets is None:
-            targets = self._targets_of[id(arrays)] = self._target_arrays(arrays)
-        self._targets = targets
+        packer = self._packers.get(id(arrays))
+        if packer is None:
+            packer = self._packers[id(arrays)] = self._make_packer(arrays)
+        self._packer = packer
         if self._sight is not None:
             self._drawn[:] = False
 
@@ -151,12 +151,9 @@ class TaskGroup:
         """
         if self._sight is not None and final:
             self._draw(self._sight)
-        self._write()
-        for numbers in self._out.floats:
-            if not all_finite(numbers):
-                self._fail(self._nonfinite_rows())
-                self._write()
-                break
+        if not self._write():
+            self._fail(self._nonfinite_rows())
+            self._write()
 
     def elapsed(self, row: int) -> int:
         """Control steps that a row has taken in this episode."""
@@ -214,9 +211,9 @@ class TaskGroup:
         if self.config.render_every > 1:
             self._out.extras["rendered"][...] = self._drawn
 
-    def _target_arrays(self, arrays: StepArrays) -> list[NDArray]:
+    def _make_packer(self, arrays: StepArrays) -> Packer:
         pictures = self._sight.layout if self._sight else ()
-        return [a for name, a in arrays.obs.arrays.items() if name not in pictures]
+        return Packer(arrays.obs, [name for name in arrays.obs.layout if name not in pictures])
 
     def redraw(self, row: int) -> None:
         """Have a row drawn again at the next report, whatever the step."""
@@ -236,15 +233,15 @@ class TaskGroup:
             moved[rows] = True
             self._sight.stale |= moved & due
 
-    def _write(self) -> None:
-        """Derive observations, rewards and flags of every row from its present state."""
+    def _write(self) -> bool:
+        """Derive observations, rewards and flags of every row from its present state.
+
+        Returns:
+            Whether all of it is finite.
+        """
         out, state, task = self._out, self.state, self.task
         # A task names its observations in the same order every time: so does the layout.
-        for array, value in zip(self._targets, self._observe(state).values(), strict=True):
-            array[...] = value
-        for dtype, (low, high) in self._bounds.items():
-            packed = out.obs.packed[dtype]
-            clip(packed, low, high, packed)
+        is_finite = self._packer.write(list(self._observe(state).values()))
         if task.has_success:
             success = out.extras.arrays["success"]
             success[...] = task.success(state)
@@ -256,6 +253,7 @@ class TaskGroup:
             np.less_equal(self._began, self._clock - self._limit, out=out.truncated)
         if self._held:
             self._hold()
+        return is_finite and all_finite(out.reward)
 
     def _write_reward(self, out: StepArrays) -> None:
         if self._is_sparse:

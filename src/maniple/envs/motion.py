@@ -23,6 +23,7 @@ class Motion:
         self._task = task
         self._sim = sim
         self._state = state
+        self._planning = self.control if isinstance(self.control, Planning) else None
         self._ramp = task.ramp if len(task.ramp) > 1 else ()
         self._notices = type(task).notice is not Task.notice
         self._invalid: NDArray[np.bool_] | None = getattr(self.control, "invalid", None)
@@ -61,8 +62,8 @@ class Motion:
             ctrl[:] = self.control.command(actions, ctrl)
         else:
             ctrl[active] = self.control.command(actions, ctrl)[active]
-        if isinstance(self.control, Planning):
-            self._play(self.control, actions, active)
+        if self._planning is not None:
+            self._play(self._planning, actions, active)
         elif self._ramp:
             self._step_smoothly(before, active)
         else:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import unknown
-from maniple.core.quick import FEW
+from maniple.core.quick import squared_gap, squared_norm
 from maniple.sim.batch import Sim
 from maniple.sim.note import find_note
 
@@ -147,33 +147,6 @@ class State:
         names = [model.site(i).name for i in range(model.nsite)]
         names += [model.body(i).name for i in range(model.nbody)]
         return names + [model.joint(i).name for i in range(model.njnt)]
-
-
-def squared_gap(a: NDArray, b: NDArray) -> NDArray:
-    """Squared distance of points, (rows, 3) each, or of all from one point, (3,).
-
-    Plain numbers for a few rows, arrays for many, with the same bits.
-    """
-    if a.ndim == 2 and a.size <= FEW:
-        others = b.tolist() if b.ndim == 2 else [b.tolist()] * len(a)
-        return np.array(
-            [
-                (x - u) * (x - u) + (y - v) * (y - v) + (z - w) * (z - w)
-                for (x, y, z), (u, v, w) in zip(a.tolist(), others, strict=True)
-            ]
-        )
-    return squared_norm(a - b)
-
-
-def squared_norm(vectors: NDArray) -> NDArray:
-    """Squared length of vectors along the last axis.
-
-    Summed term by term: the bits must not depend on how many rows there are.
-    """
-    total = vectors[..., 0] * vectors[..., 0]
-    for k in range(1, vectors.shape[-1]):
-        total = total + vectors[..., k] * vectors[..., k]
-    return total
 
 
 def norm(vectors: NDArray) -> NDArray:

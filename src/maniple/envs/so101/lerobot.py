@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from maniple.core.quick import squared_gap
 from maniple.core.seeds import Draws
 from maniple.envs.task import Bounds, Task
 from maniple.sim.robots.so101 import SO101_STIFF
@@ -20,7 +21,7 @@ from maniple.sim.scene import (
     add_table,
     new_scene,
 )
-from maniple.sim.state import State, squared_gap
+from maniple.sim.state import State
 
 TABLE_M = 0.8
 TARGET = np.array([0.0, 0.0, 1.1])

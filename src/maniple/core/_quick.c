@@ -1,0 +1,320 @@
+/* Check and copy a few numbers without the set-up that numpy needs for many.
+
+   After a physics step numpy's code is cold: a single environment waits for it as long as for the
+   physics. quick.py and pack.py do the same in numpy where this file was not compiled, or where
+   it answers None: that means "nothing that I know". */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* The type of a buffer's items as one letter, as in the struct module; 0 for anything longer. */
+static char kind_of(const Py_buffer *view) {
+  const char *format = view->format;
+  return format && format[0] && !format[1] ? format[0] : 0;
+}
+
+static int is_float(char kind) { return kind == 'd' || kind == 'f'; }
+
+/* Get a view, or turn "has no such buffer" into the answer None. */
+static int get_view(PyObject *array, Py_buffer *view, int flags) {
+  if (!PyObject_GetBuffer(array, view, flags | PyBUF_FORMAT)) return 1;
+  PyErr_Clear();
+  return 0;
+}
+
+static PyObject *any_true(PyObject *module, PyObject *array) {
+  Py_buffer view;
+  if (!get_view(array, &view, PyBUF_STRIDES)) Py_RETURN_NONE;
+  int is_known = kind_of(&view) == '?' && (view.ndim == 1 || view.ndim == 2), found = 0;
+  if (is_known) {
+    Py_ssize_t lines = view.ndim == 2 ? view.shape[0] : 1, length = view.shape[view.ndim - 1];
+    Py_ssize_t line = view.ndim == 2 ? view.strides[0] : 0, step = view.strides[view.ndim - 1];
+    for (Py_ssize_t i = 0; i < lines; i++)
+      for (Py_ssize_t j = 0; j < length; j++)
+        found |= ((const char *)view.buf)[i * line + j * step];
+  }
+  PyBuffer_Release(&view);
+  if (!is_known) Py_RETURN_NONE;
+  return PyBool_FromLong(found);
+}
+
+/* Whether every number is finite and not further from zero than the radius. */
+static PyObject *check_all(PyObject *array, double radius) {
+  Py_buffer view;
+  if (!get_view(array, &view, PyBUF_C_CONTIGUOUS)) Py_RETURN_NONE;
+  char kind = kind_of(&view);
+  Py_ssize_t count = view.len / view.itemsize;
+  int is_good = 1;
+  if (kind == 'd') {
+    const double *number = view.buf;
+    for (Py_ssize_t i = 0; i < count; i++) is_good &= fabs(number[i]) <= radius;
+  } else if (kind == 'f') {
+    const float *number = view.buf;
+    for (Py_ssize_t i = 0; i < count; i++) is_good &= fabs((double)number[i]) <= radius;
+  }
+  PyBuffer_Release(&view);
+  if (!is_float(kind)) Py_RETURN_NONE;
+  return PyBool_FromLong(is_good);
+}
+
+static PyObject *all_finite(PyObject *module, PyObject *array) {
+  return check_all(array, DBL_MAX);
+}
+
+static PyObject *all_within(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+  if (count != 2) return PyErr_Format(PyExc_TypeError, "all_within takes an array and a radius");
+  double radius = PyFloat_AsDouble(args[1]);
+  if (radius == -1.0 && PyErr_Occurred()) return NULL;
+  return check_all(args[0], radius);
+}
+
+static int is_points(const Py_buffer *view) {
+  return kind_of(view) == 'd' && (view->ndim == 1 || view->ndim == 2) &&
+         view->shape[view->ndim - 1] == 3;
+}
+
+/* squared_gap(a, b, out): a is (rows, 3); b is that, or one point (3,); out is (rows,). */
+static PyObject *squared_gap(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+  if (count != 3) return PyErr_Format(PyExc_TypeError, "squared_gap takes two arrays and one out");
+  Py_buffer a, b, out;
+  if (!get_view(args[0], &a, PyBUF_STRIDES)) Py_RETURN_NONE;
+  if (!get_view(args[1], &b, PyBUF_STRIDES)) {
+    PyBuffer_Release(&a);
+    Py_RETURN_NONE;
+  }
+  if (!get_view(args[2], &out, PyBUF_ND | PyBUF_WRITABLE)) {
+    PyBuffer_Release(&a);
+    PyBuffer_Release(&b);
+    Py_RETURN_NONE;
+  }
+  int is_known = is_points(&a) && a.ndim == 2 && is_points(&b) && kind_of(&out) == 'd' &&
+                 out.ndim == 1 && out.shape[0] == a.shape[0] &&
+                 (b.ndim == 1 || b.shape[0] == a.shape[0]);
+  if (is_known) {
+    Py_ssize_t a_step = a.strides[1], b_step = b.strides[b.ndim - 1];
+    for (Py_ssize_t row = 0; row < a.shape[0]; row++) {
+      const char *from = (const char *)a.buf + row * a.strides[0];
+      const char *to = (const char *)b.buf + (b.ndim == 2 ? row * b.strides[0] : 0);
+      double square[3];
+      for (int k = 0; k < 3; k++) {
+        double way = *(const double *)(from + k * a_step) - *(const double *)(to + k * b_step);
+        square[k] = way * way;
+      }
+      ((double *)out.buf)[row] = square[0] + square[1] + square[2];
+    }
+  }
+  PyBuffer_Release(&a);
+  PyBuffer_Release(&b);
+  PyBuffer_Release(&out);
+  if (!is_known) Py_RETURN_NONE;
+  Py_RETURN_TRUE;
+}
+
+/* One array that a Packer writes: rows of `width` items that lie together. */
+typedef struct {
+  Py_buffer view, low, high;
+  Py_ssize_t width;
+  char kind;
+  int is_number; /* Cut to bounds and looked through for NaN; else only copied. */
+} Target;
+
+typedef struct {
+  PyObject_HEAD
+  Py_ssize_t count;
+  Target *targets;
+  int is_strict;
+} Packer;
+
+static void packer_free(Packer *self) {
+  for (Py_ssize_t i = 0; i < self->count; i++) {
+    Target *target = &self->targets[i];
+    PyBuffer_Release(&target->view);
+    PyBuffer_Release(&target->low);
+    PyBuffer_Release(&target->high);
+  }
+  PyMem_Free(self->targets);
+  PyTypeObject *type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+/* Items of the axes from `axis` on, or -1 where they do not lie together. */
+static Py_ssize_t together(const Py_buffer *view, int axis) {
+  Py_ssize_t items = 1;
+  for (int k = view->ndim - 1; k >= axis; k--) {
+    if (view->shape[k] != 1 && view->strides[k] != items * view->itemsize) return -1;
+    items *= view->shape[k];
+  }
+  return items;
+}
+
+static int add_target(Packer *self, PyObject *array, PyObject *bounds) {
+  Target *target = &self->targets[self->count];
+  memset(target, 0, sizeof *target);
+  int flags = PyBUF_STRIDES | PyBUF_FORMAT | PyBUF_WRITABLE;
+  if (PyObject_GetBuffer(array, &target->view, flags)) return -1;
+  self->count++;
+  target->kind = kind_of(&target->view);
+  target->width = target->view.ndim ? together(&target->view, 1) : -1;
+  if (target->width < 0) {
+    PyErr_SetString(PyExc_ValueError, "the items of a row must lie together");
+    return -1;
+  }
+  if (bounds == Py_None) return 0;
+  PyObject *low, *high;
+  if (!PyArg_ParseTuple(bounds, "OO", &low, &high)) return -1;
+  flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT;
+  if (PyObject_GetBuffer(low, &target->low, flags)) return -1;
+  if (PyObject_GetBuffer(high, &target->high, flags)) return -1;
+  Py_ssize_t bytes = target->width * target->view.itemsize;
+  if (!is_float(target->kind) || kind_of(&target->low) != target->kind ||
+      kind_of(&target->high) != target->kind || target->low.len != bytes ||
+      target->high.len != bytes) {
+    PyErr_SetString(PyExc_ValueError, "bounds must be floats of the array's type, one per item");
+    return -1;
+  }
+  target->is_number = 1;
+  return 0;
+}
+
+static PyObject *packer_new(PyTypeObject *type, PyObject *args, PyObject *names) {
+  PyObject *targets, *bounds;
+  int is_strict;
+  if (!PyArg_ParseTuple(args, "O!O!p", &PyList_Type, &targets, &PyList_Type, &bounds, &is_strict))
+    return NULL;
+  Py_ssize_t count = PyList_GET_SIZE(targets);
+  if (PyList_GET_SIZE(bounds) != count)
+    return PyErr_Format(PyExc_ValueError, "%zd arrays and %zd bounds", count,
+                        PyList_GET_SIZE(bounds));
+  Packer *self = (Packer *)type->tp_alloc(type, 0);
+  if (!self) return NULL;
+  self->is_strict = is_strict;
+  self->targets = PyMem_Calloc(count ? count : 1, sizeof(Target));
+  if (!self->targets) {
+    Py_DECREF(self);
+    return PyErr_NoMemory();
+  }
+  for (Py_ssize_t i = 0; i < count; i++)
+    if (add_target(self, PyList_GET_ITEM(targets, i), PyList_GET_ITEM(bounds, i))) {
+      Py_DECREF(self);
+      return NULL;
+    }
+  return (PyObject *)self;
+}
+
+/* NaN passes both comparisons, as it does in numpy. */
+#define COPY_NUMBERS(TO, FROM)                                                       \
+  for (Py_ssize_t k = 0; k < target->width; k++) {                                   \
+    TO number = (TO) * (const FROM *)(from + k * step);                              \
+    if (target->is_number) {                                                         \
+      TO low = ((const TO *)target->low.buf)[k], high = ((const TO *)target->high.buf)[k]; \
+      number = number < low ? low : number > high ? high : number;                   \
+      is_finite &= isfinite(number) != 0;                                            \
+    }                                                                                \
+    ((TO *)to)[k] = number;                                                          \
+  }
+
+/* Copy one row; returns whether its numbers are finite. */
+static int copy_row(const Target *target, char *to, const char *from, char kind, Py_ssize_t step) {
+  int is_finite = 1;
+  if (!target->is_number && kind == target->kind && step == target->view.itemsize) {
+    if (to != from) memcpy(to, from, target->width * step);
+  } else if (target->kind == 'd') {
+    if (kind == 'd') COPY_NUMBERS(double, double)
+    else if (kind == 'f') COPY_NUMBERS(double, float)
+    else COPY_NUMBERS(double, char)
+  } else {
+    if (kind == 'd') COPY_NUMBERS(float, double)
+    else if (kind == 'f') COPY_NUMBERS(float, float)
+    else COPY_NUMBERS(float, char)
+  }
+  return is_finite;
+}
+
+/* Write one value over all rows, or into one; 1 finite, 0 not, -1 unknown. */
+static int write_value(const Packer *self, const Target *target, const Py_buffer *value,
+                       Py_ssize_t row) {
+  int lead = row < 0 ? 1 : 0; /* Whether the value has the axis of rows. */
+  if (value->ndim != target->view.ndim - 1 + lead) return -1;
+  for (int k = 0; k < value->ndim; k++)
+    if (value->shape[k] != target->view.shape[k + 1 - lead]) return -1;
+  char kind = kind_of(value);
+  if (kind != target->kind && (self->is_strict || !is_float(target->kind))) return -1;
+  if (!is_float(kind) && kind != '?' && kind != target->kind) return -1;
+  if (kind == 0) return -1;
+  Py_ssize_t step = value->itemsize;
+  if (together(value, lead) < 0) {
+    /* Items apart from each other: one axis of floats can be walked. */
+    if (value->ndim != lead + 1 || !is_float(target->kind)) return -1;
+    step = value->strides[lead];
+  }
+  char *to = target->view.buf;
+  if (row >= 0) return copy_row(target, to + row * target->view.strides[0], value->buf, kind, step);
+  int is_finite = 1;
+  for (Py_ssize_t r = 0; r < target->view.shape[0]; r++)
+    is_finite &= copy_row(target, to + r * target->view.strides[0],
+                          (const char *)value->buf + r * value->strides[0], kind, step);
+  return is_finite;
+}
+
+static PyObject *packer_write(Packer *self, PyObject *const *args, Py_ssize_t count) {
+  if (count < 1 || count > 2 || !PyList_Check(args[0]))
+    return PyErr_Format(PyExc_TypeError, "write takes a list of arrays, and a row");
+  Py_ssize_t row = count == 2 ? PyLong_AsSsize_t(args[1]) : -1;
+  if (row == -1 && PyErr_Occurred()) return NULL;
+  if (PyList_GET_SIZE(args[0]) != self->count) Py_RETURN_NONE;
+  int is_finite = 1;
+  for (Py_ssize_t i = 0; i < self->count; i++) {
+    const Target *target = &self->targets[i];
+    if (row >= target->view.shape[0])
+      return PyErr_Format(PyExc_IndexError, "there is no row %zd", row);
+    Py_buffer value;
+    if (!get_view(PyList_GET_ITEM(args[0], i), &value, PyBUF_STRIDES)) Py_RETURN_NONE;
+    int answer = write_value(self, target, &value, row);
+    PyBuffer_Release(&value);
+    if (answer < 0) Py_RETURN_NONE;
+    is_finite &= answer;
+  }
+  return PyBool_FromLong(is_finite);
+}
+
+static PyMethodDef packer_methods[] = {
+    {"write", (PyCFunction)packer_write, METH_FASTCALL, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot packer_slots[] = {
+    {Py_tp_new, packer_new},
+    {Py_tp_dealloc, packer_free},
+    {Py_tp_methods, packer_methods},
+    {0, NULL},
+};
+
+static PyType_Spec packer_spec = {"maniple.core._quick.Packer", sizeof(Packer), 0,
+                                  Py_TPFLAGS_DEFAULT, packer_slots};
+
+static PyMethodDef functions[] = {
+    {"any_true", any_true, METH_O, NULL},
+    {"all_finite", all_finite, METH_O, NULL},
+    {"all_within", (PyCFunction)all_within, METH_FASTCALL, NULL},
+    {"squared_gap", (PyCFunction)squared_gap, METH_FASTCALL, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_quick", NULL, -1, functions,
+                                        NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__quick(void) {
+  PyObject *module = PyModule_Create(&definition);
+  if (!module) return NULL;
+  PyObject *packer = PyType_FromSpec(&packer_spec);
+  if (!packer || PyModule_AddObject(module, "Packer", packer)) {
+    Py_XDECREF(packer);
+    Py_DECREF(module);
+    return NULL;
+  }
+  return module;
+}
