@@ -205,33 +205,42 @@ static PyObject *packer_new(PyTypeObject *type, PyObject *args, PyObject *names)
   return (PyObject *)self;
 }
 
-/* NaN passes both comparisons, as it does in numpy. */
-#define COPY_NUMBERS(TO, FROM)                                                       \
-  for (Py_ssize_t k = 0; k < target->width; k++) {                                   \
-    TO number = (TO) * (const FROM *)(from + k * step);                              \
-    if (target->is_number) {                                                         \
-      TO low = ((const TO *)target->low.buf)[k], high = ((const TO *)target->high.buf)[k]; \
-      number = number < low ? low : number > high ? high : number;                   \
-      is_finite &= isfinite(number) != 0;                                            \
-    }                                                                                \
-    ((TO *)to)[k] = number;                                                          \
+/* NaN passes both comparisons, as it does in numpy; taken from itself only a finite number is 0. */
+#define CUT_AND_LOOK(TO)                                       \
+  {                                                            \
+    TO *restrict numbers = (TO *)to;                           \
+    const TO *restrict low = target->low.buf;                  \
+    const TO *restrict high = target->high.buf;                \
+    TO rest = 0;                                               \
+    for (Py_ssize_t k = 0; k < target->width; k++) {           \
+      TO number = numbers[k];                                  \
+      number = number < low[k] ? low[k] : number;              \
+      number = number > high[k] ? high[k] : number;            \
+      numbers[k] = number;                                     \
+      rest += number - number;                                 \
+    }                                                          \
+    return rest == 0;                                          \
   }
+
+#define COPY(TO, FROM) \
+  for (Py_ssize_t k = 0; k < target->width; k++) ((TO *)to)[k] = *(const FROM *)(from + k * step);
 
 /* Copy one row; returns whether its numbers are finite. */
 static int copy_row(const Target *target, char *to, const char *from, char kind, Py_ssize_t step) {
-  int is_finite = 1;
-  if (!target->is_number && kind == target->kind && step == target->view.itemsize) {
+  if (kind == target->kind && step == target->view.itemsize) {
     if (to != from) memcpy(to, from, target->width * step);
   } else if (target->kind == 'd') {
-    if (kind == 'd') COPY_NUMBERS(double, double)
-    else if (kind == 'f') COPY_NUMBERS(double, float)
-    else COPY_NUMBERS(double, char)
+    if (kind == 'd') COPY(double, double)
+    else if (kind == 'f') COPY(double, float)
+    else COPY(double, char)
   } else {
-    if (kind == 'd') COPY_NUMBERS(float, double)
-    else if (kind == 'f') COPY_NUMBERS(float, float)
-    else COPY_NUMBERS(float, char)
+    if (kind == 'd') COPY(float, double)
+    else if (kind == 'f') COPY(float, float)
+    else COPY(float, char)
   }
-  return is_finite;
+  if (!target->is_number) return 1;
+  if (target->kind == 'd') CUT_AND_LOOK(double)
+  CUT_AND_LOOK(float)
 }
 
 /* Write one value over all rows, or into one; 1 finite, 0 not, -1 unknown. */
