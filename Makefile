@@ -10,10 +10,10 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt scripts/setup_system.sh
+$(STAMP): pyproject.toml constraints.txt scripts/setup_system.sh src/maniple/core/_quick.c
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Python 3.11 or newer is needed. Type: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
-	@bash scripts/setup_system.sh
+	@PYTHON=$(PYTHON) bash scripts/setup_system.sh
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) \
 	  || { echo "The venv module is missing. Type: apt-get install python3-venv"; exit 1; }
 	@echo "Installing the pinned packages into $(VENV) ..."
@@ -46,4 +46,4 @@ bench: setup
 	$(BIN)/python bench/peers.py
 
 clean:
-	rm -rf $(VENV) build dist demo src/*.egg-info
+	rm -rf $(VENV) build dist demo src/*.egg-info src/maniple/core/*.so

@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
-# Install the system libraries that drawing needs, where that is allowed; else say what to type.
-# Nothing here is required: without GL libraries maniple draws with MuJoCo's ray caster.
+# Install what makes maniple fast, where that is allowed; else say what to type.
+# Nothing here is required: without GL libraries maniple draws with MuJoCo's ray caster, and without
+# a C compiler numpy does what would have been compiled.
 set -u
 
 missing=""
 has_library() { ldconfig -p 2>/dev/null | grep -q "$1"; }
 has_library libEGL.so.1 || missing="$missing libegl1"
 has_library libGL.so.1 || missing="$missing libgl1"
+command -v cc >/dev/null || missing="$missing gcc libc6-dev"
+headers='import os, sysconfig as s, sys; sys.exit(not os.path.exists(s.get_path("include") + "/Python.h"))'
+"${PYTHON:-python3}" -c "$headers" || missing="$missing python3-dev"
 [ -z "$missing" ] && exit 0
 
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
@@ -16,4 +20,4 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         exit 0
     fi
 fi
-echo "For fast rendering type: sudo apt-get install$missing   (going on without: slower pictures)"
+echo "To be faster type: sudo apt-get install$missing   (going on without)"
