@@ -1,0 +1,56 @@
+"""Workers are tied to cores where that spreads them evenly."""
+
+from __future__ import annotations
+
+import os
+
+import gymnasium
+import pytest
+
+import maniple
+from maniple.engine.config import ProcessConfig
+
+SHARE = [4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("workers", "settings", "is_tied"),
+    [
+        (3, {}, True),
+        (6, {}, True),
+        (2, {}, False),
+        (4, {}, False),
+        (4, {"pin_cpus": True}, True),
+        (3, {"pin_cpus": False}, False),
+        (3, {"is_fresh": True}, False),
+        (3, {"is_fresh": True, "pin_cpus": True}, True),
+    ],
+)
+def test_who_is_tied(workers: int, settings: dict, is_tied: bool) -> None:
+    """Unless it is chosen by hand, only where no core would get more than another."""
+    config = ProcessConfig(workers=workers, **settings)
+    cores = [config.cpus_of(worker, SHARE) for worker in range(workers)]
+    assert cores == [(SHARE[k % 3],) if is_tied else () for k in range(workers)]
+
+
+@pytest.mark.parametrize("pin_cpus", [None, False])
+def test_the_kernel_knows(pin_cpus: bool | None) -> None:
+    """As many workers as cores: each has one of its own, unless that is switched off."""
+    allowed = os.sched_getaffinity(0)
+    if len(allowed) > 8:
+        pytest.skip("would start a worker per core")
+    count = len(allowed)
+    envs = maniple.make_vec(
+        lambda: gymnasium.make("CartPole-v1"), count, engine="process", workers=count,
+        pin_cpus=pin_cpus,
+    )  # fmt: skip
+    try:
+        seen = [os.sched_getaffinity(hand.pid) for hand in envs._engine._crew.hands]
+    finally:
+        envs.close()
+    if pin_cpus is False:
+        assert seen == [allowed] * count
+    else:
+        assert sorted(min(cores) for cores in seen) == sorted(allowed)
+        assert all(len(cores) == 1 for cores in seen)
+    assert os.sched_getaffinity(0) == allowed
