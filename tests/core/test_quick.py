@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -33,8 +35,9 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_compiled_where_there_is_a_compiler() -> None:
     """Our own machines measure what users get."""
-    if shutil.which("cc") is None or os.environ.get("MANIPLE_PLAIN"):
-        pytest.skip("no C compiler, or not wanted")
+    headers = Path(sysconfig.get_path("include"), "Python.h")
+    if shutil.which("cc") is None or not headers.exists() or os.environ.get("MANIPLE_PLAIN"):
+        pytest.skip("no C compiler, no headers, or not wanted")
     assert quick.compiled is not None, "type: pip install -c constraints.txt -e ."
 
 
@@ -65,11 +68,14 @@ def test_all_finite(backend: str, dtype: type, size: int, bad: float) -> None:
         assert not quick.all_finite(np.stack([numbers, spoilt], 1)[:, 1])
 
 
-@pytest.mark.parametrize("dtype", [*FLOATS, np.int64, np.uint8])
+@pytest.mark.parametrize("dtype", [*FLOATS, np.int8, np.int64, np.uint8])
 def test_all_within(backend: str, dtype: type) -> None:
     """The radius itself is within; NaN is not; whole numbers are numbers too."""
     assert quick.all_within(np.array([[1, 0], [0, 1]], dtype), 1.0)
     assert not quick.all_within(np.array([[1, 0], [0, 2]], dtype), 1.0)
+    low = np.finfo(dtype).min if np.dtype(dtype).kind == "f" else np.iinfo(dtype).min
+    assert quick.all_within(np.array([low], dtype), 1.0) == (low == 0)
+    assert quick.all_within(np.array([1], dtype), 1e300)
     if np.dtype(dtype).kind == "f":
         assert not quick.all_within(np.array([0, np.nan], dtype), 1.0)
         assert not quick.all_within(np.array([0, -1.5], dtype), 1.0)
@@ -91,6 +97,12 @@ def test_squared_gap_has_numpys_bits() -> None:
     assert np.allclose(
         quick.squared_gap(single, single[::-1]), quick.squared_norm(single - single[::-1])
     )
+
+
+def test_all_within_compares_as_doubles(backend: str) -> None:
+    """The single-precision number next to 0.1 is larger than 0.1."""
+    assert not quick.all_within(np.array([0.1], np.float32), 0.1)
+    assert quick.all_within(np.array([0.1], np.float64), 0.1)
 
 
 LAYOUT = Layout(
@@ -170,6 +182,30 @@ def test_packer_writes_what_was_lent(backend: str) -> None:
     lent[:] = 7
     assert packer.write_row([lent], 2)
     assert (block["picture"][2] == 7).all()
+
+
+def test_packer_writes_what_overlaps(backend: str) -> None:
+    """A value that is a view of the very memory is read before it is overwritten."""
+    block = Block(LAYOUT, ROWS)
+    packer = Packer(block, ["joints"], is_strict=True)
+    joints = block["joints"]
+    joints[2] = [0.1, 0.2, 0.3, 0.4]
+    want = joints[2, ::-1].copy()
+    assert packer.write_row([joints[2, ::-1]], 2)
+    assert np.array_equal(joints[2], want)
+    joints[:] = np.arange(ROWS)[:, None] / 10
+    want = joints[::-1].copy()
+    assert Packer(block, ["joints"]).write([joints[::-1]])
+    assert np.array_equal(joints, want)
+
+
+def test_text_is_no_picture(backend: str) -> None:
+    """Bytes have the memory of small numbers, but nobody meant them."""
+    block = Block(Layout({"code": ArraySpec((3,), np.dtype(np.uint8))}), 1)
+    packer = Packer(block, ["code"], is_strict=True)
+    assert packer.write_row([b"abc"], 0) is None
+    assert packer.write_row([bytearray(b"abc")], 0) is None
+    assert not block["code"].any()
 
 
 def test_packer_lets_its_arrays_go() -> None:

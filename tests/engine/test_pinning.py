@@ -8,6 +8,7 @@ import gymnasium
 import pytest
 
 import maniple
+from maniple.core.rank import Rank
 from maniple.engine.config import ProcessConfig
 
 SHARE = [4, 5, 6]
@@ -33,12 +34,30 @@ def test_who_is_tied(workers: int, settings: dict, is_tied: bool) -> None:
     assert cores == [(SHARE[k % 3],) if is_tied else () for k in range(workers)]
 
 
+def test_nobody_is_tied_where_it_cannot_help() -> None:
+    """To the only core, or to one that another rank may have been given as well."""
+    config = ProcessConfig(workers=4)
+    assert config.cpus_of(0, [7]) == ()
+    assert config.cpus_of(1, [7, 8], is_sure=False) == ()
+    assert config.cpus_of(1, [7, 8]) == (8,)
+
+
+def test_a_guessed_share_is_not_sure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some launchers tell how many ranks there are, but not how many on this machine."""
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
+    assert not Rank.here().is_placed
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    assert Rank.here().is_placed
+
+
 @pytest.mark.parametrize("pin_cpus", [None, False])
 def test_the_kernel_knows(pin_cpus: bool | None) -> None:
     """As many workers as cores: each has one of its own, unless that is switched off."""
     allowed = os.sched_getaffinity(0)
-    if len(allowed) > 8:
-        pytest.skip("would start a worker per core")
+    if not 1 < len(allowed) <= 8:
+        pytest.skip("would start a worker per core, or has only one")
     count = len(allowed)
     envs = maniple.make_vec(
         lambda: gymnasium.make("CartPole-v1"), count, engine="process", workers=count,

@@ -81,6 +81,37 @@ def test_nan_in_a_users_reward_is_a_fault_too():
     envs.close()
 
 
+class Sick(Reach):
+    """Row 1 is NaN from its second step on, whatever is done to it."""
+
+    steps = 0
+
+    def observe(self, s):
+        seen = dict(super().observe(s))
+        seen["extra"] = np.zeros((s.rows, 1))
+        seen["extra"][1:2] = np.nan if self.steps > 1 else 0.0
+        return seen
+
+    def notice(self, s, active):
+        self.steps += 1
+
+
+def test_nan_that_stays_is_that_rows_own_business():
+    """The row is taken out again and again; the others never notice."""
+    maniple.register("tests/Sick-v0", Sick)
+    envs = maniple.make_vec("tests/Sick-v0", 3)
+    envs.reset(seed=0)
+    idle = np.zeros((3, 4), np.float32)
+    truncated = [envs.step(idle)[3].tolist() for _ in range(6)]
+    assert [False, True, False] in truncated
+    assert all(not row[0] and not row[2] for row in truncated)
+    for _ in range(3):
+        obs, reward, _, _, info = envs.step_chunk(np.repeat(idle[:, None], 4, axis=1))
+        assert info["num_steps"].tolist() in ([4, 0, 4], [4, 1, 4])
+        assert np.isfinite(reward).all() and all(np.isfinite(v).all() for v in obs.values())
+    envs.close()
+
+
 class Unscaled(Task):
     """Forget a scale."""
 

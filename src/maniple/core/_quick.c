@@ -41,7 +41,7 @@ static PyObject *any_true(PyObject *module, PyObject *array) {
   return PyBool_FromLong(found);
 }
 
-/* Whether every number is finite and not further from zero than the radius. */
+/* Whether no number is further from zero than the radius; NaN always is. */
 static PyObject *check_all(PyObject *array, double radius) {
   Py_buffer view;
   if (!get_view(array, &view, PyBUF_C_CONTIGUOUS)) Py_RETURN_NONE;
@@ -243,6 +243,25 @@ static int copy_row(const Target *target, char *to, const char *from, char kind,
   CUT_AND_LOOK(float)
 }
 
+/* The bytes that an array's items lie between. */
+static void reach(const Py_buffer *view, const char **first, const char **end) {
+  *first = view->buf;
+  *end = *first + view->itemsize;
+  for (int k = 0; k < view->ndim; k++) {
+    Py_ssize_t span = (view->shape[k] - 1) * view->strides[k];
+    *(span < 0 ? first : end) += span;
+  }
+}
+
+/* Whether writing the target would change the value on the way. */
+static int do_overlap(const Py_buffer *a, const Py_buffer *b) {
+  const char *a_first, *a_end, *b_first, *b_end;
+  if (!a->len || !b->len) return 0;
+  reach(a, &a_first, &a_end);
+  reach(b, &b_first, &b_end);
+  return a_first < b_end && b_first < a_end;
+}
+
 /* Write one value over all rows, or into one; 1 finite, 0 not, -1 unknown. */
 static int write_value(const Packer *self, const Target *target, const Py_buffer *value,
                        Py_ssize_t row) {
@@ -261,6 +280,9 @@ static int write_value(const Packer *self, const Target *target, const Py_buffer
     step = value->strides[lead];
   }
   char *to = target->view.buf;
+  int is_same = row >= 0 && value->buf == to + row * target->view.strides[0] &&
+                kind == target->kind && step == value->itemsize;
+  if (!is_same && do_overlap(value, &target->view)) return -1;
   if (row >= 0) return copy_row(target, to + row * target->view.strides[0], value->buf, kind, step);
   int is_finite = 1;
   for (Py_ssize_t r = 0; r < target->view.shape[0]; r++)
@@ -280,8 +302,10 @@ static PyObject *packer_write(Packer *self, PyObject *const *args, Py_ssize_t co
     const Target *target = &self->targets[i];
     if (row >= target->view.shape[0])
       return PyErr_Format(PyExc_IndexError, "there is no row %zd", row);
+    PyObject *item = PyList_GET_ITEM(args[0], i);
     Py_buffer value;
-    if (!get_view(PyList_GET_ITEM(args[0], i), &value, PyBUF_STRIDES)) Py_RETURN_NONE;
+    if (PyBytes_Check(item) || PyByteArray_Check(item)) Py_RETURN_NONE; /* text, no numbers */
+    if (!get_view(item, &value, PyBUF_STRIDES)) Py_RETURN_NONE;
     int answer = write_value(self, target, &value, row);
     PyBuffer_Release(&value);
     if (answer < 0) Py_RETURN_NONE;

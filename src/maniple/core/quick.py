@@ -40,7 +40,9 @@ def all_within(numbers: NDArray, radius: float) -> bool:
     """Tell whether no number is further from zero than `radius`; NaN is further."""
     if compiled is not None and (answer := compiled.all_within(numbers, radius)) is not None:
         return answer
-    return all_true(np.abs(numbers) <= radius)
+    # As a double, whatever the numbers are; and the smallest int8 has no absolute value.
+    top = np.float64(radius)
+    return all_true((numbers >= -top) & (numbers <= top))
 
 
 def squared_gap(a: NDArray, b: NDArray) -> NDArray:

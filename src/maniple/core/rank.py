@@ -17,6 +17,8 @@ class Rank:
     local_rank: int = 0
     world_size: int = 1
     local_world_size: int = 1
+    is_placed: bool = True
+    """Whether it is known, not guessed, how many ranks share this machine."""
 
     @classmethod
     def here(cls) -> Rank:
@@ -27,6 +29,7 @@ class Rank:
             local_rank=_number("LOCAL_RANK", 0),
             world_size=world,
             local_world_size=_number("LOCAL_WORLD_SIZE", world),
+            is_placed=world == 1 or "LOCAL_WORLD_SIZE" in os.environ,
         )
         if not 0 <= rank.rank < rank.world_size:
             raise BadConfig(

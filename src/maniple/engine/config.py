@@ -35,9 +35,11 @@ class ProcessConfig:
     """Longest action chunk that the slab has room for."""
 
     pin_cpus: bool | None = None
-    """Tie each worker to a core of this rank's share. None: where every core gets as many
-    workers as the others, and they are no programs of their own (is_fresh). Left to itself, the
-    kernel puts two workers onto one core while the parent waits on the other."""
+    """Tie each worker to a core of this rank's share. None: where there are several cores, each
+    gets as many workers as the others, and workers are no programs of their own (is_fresh). Left
+    to itself, the kernel puts two workers onto one core while the parent waits on the other.
+    Threads and programs that an environment starts are tied to its worker's core, too: False is
+    for environments that need more than one, and for cores that other programs keep busy."""
 
     preload: tuple[str, ...] = ()
     """Modules that every worker will need: imported once, before any is forked."""
@@ -49,12 +51,18 @@ class ProcessConfig:
     """Start every worker as a new program: for simulators that are no good after a fork, or that
     need variables which are only read when a program starts (LD_LIBRARY_PATH)."""
 
-    def cpus_of(self, worker: int, share: list[int]) -> tuple[int, ...]:
-        """Return the core that a worker is tied to, if any, of the cores that it may use."""
-        is_even = self.workers % len(share) == 0 and not self.is_fresh
-        if not (is_even if self.pin_cpus is None else self.pin_cpus):
-            return ()
-        return (share[worker % len(share)],)
+    def cpus_of(self, worker: int, share: list[int], is_sure: bool = True) -> tuple[int, ...]:
+        """Return the core that a worker is tied to, if any.
+
+        Args:
+            worker: Its number.
+            share: The cores that this rank may use.
+            is_sure: Whether no other rank uses them.
+        """
+        is_even = len(share) > 1 and self.workers % len(share) == 0
+        by_itself = is_even and is_sure and not self.is_fresh
+        is_tied = by_itself if self.pin_cpus is None else self.pin_cpus
+        return (share[worker % len(share)],) if is_tied else ()
 
     def __post_init__(self) -> None:
         if self.on_restart not in ON_RESTART:

@@ -77,7 +77,7 @@ class Crew:
             shape=slab.shape if slab else None,
             seeds=seeds,
             last_order=hand.order,
-            cpus=self.config.cpus_of(hand.index, self._rank.cpus()),
+            cpus=self.config.cpus_of(hand.index, self._rank.cpus(), self._rank.is_placed),
             path=tuple(sys.path),
             environment=self.config.environment,
             is_fresh=self.config.is_fresh,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import os
 import pickle
@@ -68,7 +69,9 @@ def work(data: bytes, fds: list[int], is_fork: bool = True) -> None:
     os.environ.update(job.environment)
     sys.path[:] = job.path
     if job.cpus:
-        os.sched_setaffinity(0, job.cpus)
+        # A container may forbid it; then the worker runs where the kernel puts it.
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, job.cpus)
     channel, wake = socket.socket(fileno=channel_fd), socket.socket(fileno=wake_fd)
     try:
         group = _build(job)

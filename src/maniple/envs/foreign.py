@@ -12,6 +12,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from maniple.core.block import SMALL
 from maniple.core.errors import BadConfig
 from maniple.core.group import Contract
 from maniple.core.pack import Packer
@@ -93,13 +94,14 @@ class ForeignGroup:
         env = self.envs[0]
         assert env is not None
         self.contract = contract_of(env, recipe.clip_actions)
+        self._names = list(self.contract.observation)
         self._flatten = flattener(self.contract.observation_space)
         self._to_action = _action_maker(self.contract.action_space)
         # An environment that has this attribute writes its pictures straight into the slab.
         self._lends = hasattr(env.unwrapped, "observation_arrays")
         self._lent: list[dict[str, NDArray]] = []
         self._lent_of: dict[int, list[dict[str, NDArray]]] = {}
-        self._packers: dict[int, Packer] = {}
+        self._packers: dict[StepArrays, Packer] = {}
         self._out: StepArrays | None = None
         self._previous: StepArrays | None = None
         self._infos: dict[int, dict[str, Any]] = {}
@@ -259,10 +261,10 @@ class ForeignGroup:
         out.obs.copy_from(previous.obs, still)
 
     def _packer_of(self, arrays: StepArrays) -> Packer:
-        found = self._packers.get(id(arrays))
+        found = self._packers.get(arrays)
         if found is None:
             found = Packer(arrays.obs, arrays.obs.layout, is_strict=True)
-            self._packers[id(arrays)] = found
+            self._packers[arrays] = found
         return found
 
     def _write(self, packer: Packer, row: int, obs: Any) -> bool:
@@ -272,20 +274,24 @@ class ForeignGroup:
             TypeError, ValueError: It is not what its space says.
         """
         parts = self._flatten(obs)
-        values = [parts[name] for name in self.contract.observation]
+        values = [parts[name] for name in self._names]
         is_finite = packer.write_row(values, row)
         if is_finite is None:
-            specs = self.contract.observation.items()
-            values = [_converted(name, spec, parts[name]) for name, spec in specs]
+            # Plain numbers and lists; a picture beside them is not looked at number by number.
+            for k, (name, spec) in enumerate(self.contract.observation.items()):
+                if not _fits(values[k], spec):
+                    values[k] = _converted(name, spec, values[k])
             is_finite = packer.write_row(values, row)
             assert is_finite is not None
         return is_finite
 
     def _nonfinite(self, out: StepArrays, row: int) -> str:
-        """Say which observation of a row is not finite."""
-        arrays = out.obs.arrays.items()
-        bad = [n for n, a in arrays if a.dtype.kind == "f" and not np.isfinite(a[row]).all()]
-        return f"the observation {bad[0]!r} is not finite"
+        """Say which observation of a row is not finite; a depth picture may be infinite."""
+        for name, spec in self.contract.observation.items():
+            is_number = spec.dtype.kind == "f" and spec.nbytes <= SMALL
+            if is_number and not np.isfinite(out.obs.arrays[name][row]).all():
+                return f"the observation {name!r} is not finite"
+        raise AssertionError("every observation is finite")
 
     def _action_of(self, row: int) -> Any:
         return None if self._last is None else self._last[row]
@@ -311,6 +317,10 @@ class ForeignGroup:
             self.envs[row] = self._recipe.build()
         except Exception:
             self._infos[row]["env_error"] += f"\nand then:\n{traceback.format_exc().strip()}"
+
+
+def _fits(value: Any, spec: ArraySpec) -> bool:
+    return type(value) is np.ndarray and value.dtype == spec.dtype and value.shape == spec.shape
 
 
 def _converted(name: str, spec: ArraySpec, value: Any) -> NDArray:

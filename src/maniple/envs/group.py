@@ -97,15 +97,17 @@ class TaskGroup:
         self._out = self._previous = StepArrays(
             self.contract.observation, self.contract.extras, num_envs
         )
-        self._packer = self._make_packer(self._out)
-        self._packers: dict[int, Packer] = {}
+        pictures = self._sight.layout if self._sight else ()
+        self._numbers = [name for name in self.contract.observation if name not in pictures]
+        self._packer = Packer(self._out.obs, self._numbers)
+        self._packers: dict[StepArrays, Packer] = {}
 
     def bind(self, arrays: StepArrays) -> None:
         """Write into these arrays from now on."""
         self._previous, self._out = self._out, arrays
-        packer = self._packers.get(id(arrays))
+        packer = self._packers.get(arrays)
         if packer is None:
-            packer = self._packers[id(arrays)] = self._make_packer(arrays)
+            packer = self._packers[arrays] = Packer(arrays.obs, self._numbers)
         self._packer = packer
         if self._sight is not None:
             self._drawn[:] = False
@@ -151,8 +153,9 @@ class TaskGroup:
         """
         if self._sight is not None and final:
             self._draw(self._sight)
-        if not self._write():
-            self._fail(self._nonfinite_rows())
+        # A row that was taken out before may go on producing NaN: nobody sees it.
+        if not self._write() and (bad := self._nonfinite_rows()):
+            self._fail(bad)
             self._write()
 
     def elapsed(self, row: int) -> int:
@@ -210,10 +213,6 @@ class TaskGroup:
         sight.draw(self._out, self._previous, self.randomiser is not None)
         if self.config.render_every > 1:
             self._out.extras["rendered"][...] = self._drawn
-
-    def _make_packer(self, arrays: StepArrays) -> Packer:
-        pictures = self._sight.layout if self._sight else ()
-        return Packer(arrays.obs, [name for name in arrays.obs.layout if name not in pictures])
 
     def redraw(self, row: int) -> None:
         """Have a row drawn again at the next report, whatever the step."""
@@ -302,10 +301,10 @@ class TaskGroup:
 
     def _nonfinite_rows(self) -> dict[int, str]:
         bad = {int(r): "the reward is not finite" for r in _rows_with_nan(self._out.reward)}
-        for name, array in self._out.obs.arrays.items():
-            if array.dtype.kind == "f":
-                for row in _rows_with_nan(array):
-                    bad[int(row)] = f"the observation {name!r} is not finite"
+        for name in self._numbers:
+            array = self._out.obs.arrays[name]
+            for row in _rows_with_nan(array) if array.dtype.kind == "f" else ():
+                bad[int(row)] = f"the observation {name!r} is not finite"
         return {row: why for row, why in bad.items() if row not in self._held}
 
     def _home(self, rows: NDArray[np.intp]) -> None:
