@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.block import SMALL, Block
-from maniple.core.quick import all_finite, compiled
+from maniple.core.quick import all_finite, clip, compiled
 
 
 class Packer:
@@ -31,7 +31,7 @@ class Packer:
         names = list(names)
         self._targets = [block[name] for name in names]
         self._bounds = [_bounds_of(block, name, is_strict) for name in names]
-        self._is_strict = is_strict
+        self._numbers = _together(block, names, self._bounds)
         self._compiled = None
         if compiled is not None:
             flat = [b and (b[0].ravel(), b[1].ravel()) for b in self._bounds]
@@ -42,12 +42,12 @@ class Packer:
         """Write all rows, (rows, ...) each; tell whether every number is finite."""
         if self._compiled is not None and (answer := self._compiled.write(values)) is not None:
             return answer
-        is_finite = True
-        for target, value, bounds in zip(self._targets, values, self._bounds, strict=True):
+        for target, value in zip(self._targets, values, strict=True):
             target[...] = value
-            if bounds is not None:
-                np.clip(target, *bounds, out=target)
-                is_finite &= all_finite(target)
+        is_finite = True
+        for numbers, low, high in self._numbers:
+            clip(numbers, low, high, numbers)
+            is_finite &= all_finite(numbers)
         return is_finite
 
     def write_row(self, values: list[Any], row: int) -> bool | None:
@@ -63,6 +63,24 @@ class Packer:
             if bounds is not None:
                 is_finite &= all_finite(value)
         return is_finite
+
+
+def _together(
+    block: Block, names: list[str], bounds: list[tuple[NDArray, NDArray] | None]
+) -> list[tuple[NDArray, NDArray, NDArray]]:
+    """Return arrays of numbers with their bounds: where all of a type are written, as one."""
+    bounded = {name: b for name, b in zip(names, bounds, strict=True) if b is not None}
+    found = []
+    for dtype, packed in block.packed.items():
+        mine = [name for name in bounded if block.layout[name].dtype == dtype]
+        if sum(block.layout[name].size for name in mine) == packed.shape[1]:
+            # In the order of the columns, which is the layout's.
+            inside = [bounded[name] for name in block.layout if name in mine]
+            low, high = (np.concatenate([b[k].ravel() for b in inside]) for k in range(2))
+            found.append((packed, low, high))
+        else:
+            found += [(block[name], *bounded[name]) for name in mine]
+    return found
 
 
 def _bounds_of(block: Block, name: str, is_strict: bool) -> tuple[NDArray, NDArray] | None:
