@@ -72,7 +72,8 @@ class TaskGroup:
         if config.variation is not None:
             check_variation(config.variation, task.variations)
         self.model = build_model(task)
-        self.sim = Sim(self.model, num_envs, threads, task.substeps * config.action_repeat)
+        substeps = task.substeps * config.action_repeat
+        self.sim = Sim(self.model, num_envs, threads, substeps, task.reads)
         self.state = State(self.sim)
         self.seeds = SeedTree(num_envs, rank)
         self._clock = 0

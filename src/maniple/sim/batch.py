@@ -7,9 +7,18 @@ import numpy as np
 from mujoco.batch import Batch
 from numpy.typing import NDArray
 
+from maniple.core.errors import BadConfig
+from maniple.sim.kinematics import PLACES, SHAPES, Kinematics
+
 # Position- and velocity-dependent fields belong to the new state after every call. A persistent
 # batch continues its next step from this stage, so that being current costs nothing.
 CURRENT = mujoco.mjtStage.mjSTAGE_VEL.value
+NOTHING = mujoco.mjtStage.mjSTAGE_NONE.value
+
+MANY = 128
+"""From so many rows on what MuJoCo remembers of each, 80 kB, does not stay in the caches."""
+FORCES = frozenset({"actuator_force", "qfrc_actuator"})
+"""Fields that belong to the last step, not to the state after it."""
 
 _WARNINGS = {
     mujoco.mjtWarning.mjWARN_BADQPOS: "a position became NaN, infinite or huge",
@@ -20,13 +29,38 @@ _WARNINGS = {
 
 
 class Sim:
-    """The rows of one model: state in, derived fields out, both as live (rows, ...) arrays."""
+    """The rows of one model: state in, derived fields out, both as live (rows, ...) arrays.
 
-    def __init__(self, model: mujoco.MjModel, rows: int, threads: int, substeps: int = 1) -> None:
+    Many rows of single physics steps, of which only places and forces are read, are run lean: a
+    row is then its state alone, and where things are is worked out after every step. The numbers
+    are the same.
+    """
+
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        rows: int,
+        threads: int,
+        substeps: int = 1,
+        reads: tuple[str, ...] | None = None,
+    ) -> None:
+        """Build the rows.
+
+        Args:
+            model: Shared by all of them.
+            rows: How many.
+            threads: That step them, the caller's included.
+            substeps: Physics steps of one control step.
+            reads: The only derived fields that will be bound, if that is known.
+        """
         self.model = model
         self.rows = rows
         self.substeps = substeps
-        self.batch = Batch(model, rows, nthread=max(1, min(threads, rows)), persistent=True)
+        self._reads = None if reads is None else PLACES | FORCES | set(reads)
+        is_lean = rows >= MANY and substeps == 1 and self._reads == PLACES | FORCES
+        threads = max(1, min(threads, rows))
+        self.batch = Batch(model, rows, nthread=threads, persistent=not is_lean)
+        self._kinematics = Kinematics(self.batch, model) if is_lean else None
         first = int(min(_WARNINGS, key=int))
         self._warning = self.batch.warning
         self._counters = self._warning[:, first : first + len(_WARNINGS), 1]
@@ -36,19 +70,33 @@ class Sim:
 
     def bind(self, field: str) -> NDArray:
         """Return a live array over an MjData field, as in `bind("site_xpos")`."""
-        return self.batch.bind(field)
+        if self._kinematics is not None and field in PLACES:
+            return self._kinematics.bind(field)
+        array = self.batch.bind(field)
+        is_state = np.may_share_memory(array, self.batch.state)
+        if self._reads is not None and field not in self._reads and not is_state:
+            raise BadConfig(f"The task reads {field!r} unannounced: add it to the task's `reads`.")
+        return array
 
     def step(self, active: NDArray[np.bool_] | None = None, substeps: int | None = None) -> None:
         """Advance the active rows (None: all) by one control step, or some of its substeps."""
-        self.batch.step(active, self.substeps if substeps is None else substeps, CURRENT)
+        count = self.substeps if substeps is None else substeps
+        if self._kinematics is None:
+            self.batch.step(active, count, CURRENT)
+        else:
+            self.batch.step(active, count, NOTHING)
+            self._kinematics.follow(active)
 
     def clear(self, rows: NDArray[np.intp]) -> None:
         """Put rows back to the model's defaults; write their state, then `settle` them."""
-        self.batch.reset(rows, stage=mujoco.mjtStage.mjSTAGE_NONE)
+        self.batch.reset(rows, stage=NOTHING)
 
     def settle(self, rows: NDArray[np.intp]) -> None:
         """Bring the derived fields of rows up to date with a state that was written."""
-        self.batch.forward(rows, CURRENT)
+        if self._kinematics is None:
+            self.batch.forward(rows, CURRENT)
+        else:
+            self._kinematics.settle(rows)
 
     def faults(self) -> dict[int, str]:
         """Return the rows in which MuJoCo gave up since the last call, and why.
@@ -71,6 +119,8 @@ class Sim:
         found = self._expanded.get(field)
         if found is None:
             found = self._expanded[field] = self.batch.expand(field)
+            if self._kinematics is not None and field in SHAPES:
+                self._kinematics.expand(field, found)
         return found
 
     def expanded_row(self, row: int) -> dict[str, NDArray]:
@@ -93,7 +143,10 @@ class Sim:
 
     def data(self, row: int, into: mujoco.MjData | None = None) -> mujoco.MjData:
         """Return one row as an MjData, for rendering."""
-        return self.batch.get_data(row, into)
+        data = self.batch.get_data(row, into)
+        if self._kinematics is not None:
+            mujoco.mj_fwdPosition(self.row_model(row) if self._expanded else self.model, data)
+        return data
 
     def row_model(self, row: int) -> mujoco.MjModel:
         """Return one row's model, with the fields that were expanded."""
