@@ -38,14 +38,14 @@ def inside(capsys):
     return run
 
 
-def test_train_then_eval(tmp_path):
+def test_train_then_eval(tmp_path, inside):
     """The original's flags train, and the policy can be judged and filmed."""
     run = str(tmp_path / "run")
     done = maniple("train", "sac", *SMALL, "--checkpoint_path", run, "--json")
     answer = json.loads(done.stdout.splitlines()[-1])
     assert answer["steps"] == 400 and answer["run_dir"] == run
-    done = maniple("eval", "--checkpoint", run, "--num-envs", "3", "--episodes", "5", "--json")
-    judged = json.loads(done.stdout.splitlines()[-1])
+    done = inside("eval", "--checkpoint", run, "--num-envs", "3", "--episodes", "5", "--json")
+    judged = json.loads(done.out.splitlines()[-1])
     assert judged["episodes"] == 5 and 0 <= judged["success_rate"] <= 1
     low, high = judged["success_ci95"]
     assert low <= judged["success_rate"] <= high
@@ -53,10 +53,10 @@ def test_train_then_eval(tmp_path):
     for film in ("best.mp4", "worst.mp4"):
         assert (tmp_path / "run" / "videos" / film).stat().st_size > 1000
     picture = tmp_path / "curves.png"
-    maniple("plot", run, "--out", str(picture))
+    inside("plot", run, "--out", str(picture))
     assert picture.read_bytes()[:4] == b"\x89PNG"
-    assert "It has:" in maniple("plot", run, "--metric", "luck", code=2).stderr
-    assert "holds a run already" in maniple("train", "sac", "--run-dir", run, code=2).stderr
+    assert "It has:" in inside("plot", run, "--metric", "luck", code=2).err
+    assert "holds a run already" in inside("train", "sac", "--run-dir", run, code=2).err
 
 
 def test_recorded_demonstrations_are_imitated(tmp_path, inside):
