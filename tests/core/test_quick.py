@@ -225,6 +225,13 @@ def test_packer_lets_its_arrays_go() -> None:
     assert sys.getrefcount(value) == held
 
 
+def test_arrays_of_no_numbers(backend: str) -> None:
+    """Some spaces are empty."""
+    layout = Layout({"none": ArraySpec((0,), np.dtype(np.int32)), "one": ArraySpec((1,))})
+    packer = Packer(Block(layout, ROWS), layout)
+    assert packer.write([np.zeros((ROWS, 0), np.int32), np.ones((ROWS, 1))])
+
+
 def test_wrong_number_of_values(backend: str) -> None:
     """Too few values are a mistake of ours, and told."""
     packer = Packer(Block(LAYOUT, ROWS), ["joints", "turn"])

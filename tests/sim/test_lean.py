@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import mujoco
 import numpy as np
 import pytest
 from conftest import same
 
 import maniple
-from maniple.core.errors import BadConfig
+from maniple.core.errors import BadConfig, UnknownName
 from maniple.envs.group import build_model
-from maniple.envs.so101.lerobot import LeRobot
+from maniple.envs.so101.lerobot import TABLE_M, LeRobot
 from maniple.sim.batch import MANY, Sim
+from maniple.sim.scene import add_table
 
 TASK = "LeRobot-v0"
 ROWS = MANY + 2
@@ -101,7 +103,7 @@ class Curious(LeRobot):
 class Honest(Curious):
     """Announce it."""
 
-    reads = (*LeRobot.reads, "cvel")
+    reads = ("cvel",)
 
 
 @pytest.mark.parametrize("rows", [1, ROWS])
@@ -125,25 +127,87 @@ def test_several_substeps_are_not_lean(make_vec) -> None:
     assert not is_lean(make_vec("so101/Reach-v0", ROWS))
 
 
-def test_a_row_of_another_shape() -> None:
-    """Places follow a model field that differs by row, once the row is settled."""
+class Bare(LeRobot):
+    """Have no mocap body, and hardly any state besides positions."""
+
+    def scene(self, spec):
+        add_table(spec, TABLE_M, (0.45, 0.45))
+
+
+@pytest.mark.parametrize("rows", [1, ROWS])
+def test_a_state_without_mocap_bodies(rows: int) -> None:
+    """An empty part of the state is a part of the state."""
+    maniple.register("tests/Bare-v0", Bare)
+    envs = maniple.make_vec("tests/Bare-v0", rows)
+    envs.reset(seed=0)
+    states = envs.get_attr("sim_state")
+    assert states[0]["mocap_pos"].shape == (0, 3)
+    envs.set_attr("sim_state", states)
+    envs.close()
+
+
+@pytest.fixture
+def sims():
+    """The same rows, lean and not."""
     task = LeRobot()
     model = build_model(task)
-    lean = Sim(model, MANY, 2, 1, task.reads)
-    usual = Sim(model, MANY, 2, 1)
-    assert not lean.batch.persistent and usual.batch.persistent
+    made = Sim(model, MANY, 2, 1, task.reads), Sim(model, MANY, 2, 1)
+    assert [sim.batch.persistent for sim in made] == [False, True]
+    return made
+
+
+def test_goals_are_followed(sims) -> None:
+    """Bodies that are moved by hand, in some rows, with a settling and with a step."""
     rows = np.arange(MANY)
     seen = []
-    for sim in (lean, usual):
-        tip = sim.bind("site_xpos")
-        sim.expand("body_pos")[:, 2, 2] += 0.001 * rows
+    for sim in sims:
+        places = sim.bind("xpos")
         sim.clear(rows)
         sim.settle(rows)
-        begun = tip.copy()
+        begun = places.copy()
+        sim.bind("mocap_pos")[:, 0, 0] = 0.01 * rows
+        sim.settle(rows[::3])
+        settled = places.copy()
+        sim.bind("ctrl")[:] = 0.5
+        sim.step(rows % 2 == 0)
+        seen.append((begun, settled, places.copy(), sim.data(78).xpos.copy(), sim.bind("qpos")))
+    assert same(seen[0], seen[1])
+    assert not same(seen[0][0], seen[0][1]) and not same(seen[0][1], seen[0][2])
+
+
+def test_forces_bound_late_are_those_of_the_last_step(sims) -> None:
+    """They cannot be worked out afterwards."""
+    forces = []
+    for sim in sims:
         sim.bind("ctrl")[:] = 0.5
         sim.step()
-        sim.step(rows % 2 == 0)
-        seen.append((begun, tip.copy(), sim.data(77).xpos.copy(), sim.batch.state.copy()))
-    assert same(seen[0], seen[1])
-    begun = seen[0][0]
-    assert len(np.unique(begun[:, 0], axis=0)) == MANY
+        forces.append(sim.bind("qfrc_actuator").copy())
+    assert same(*forces) and np.abs(forces[0]).max() > 0.1
+
+
+def test_asking_again_costs_nothing(sims, monkeypatch) -> None:
+    """Every row's state asks for places: they are worked out once."""
+    lean, _ = sims
+    lean.bind("xpos")
+    monkeypatch.setattr(lean._kinematics, "follow", lambda rows=None: pytest.fail("once more"))
+    assert lean.bind("xpos") is lean.bind("xpos")
+
+
+@pytest.mark.parametrize("rows", [1, MANY])
+def test_all_rows_have_one_shape(rows: int) -> None:
+    """With `reads`, a position in the model cannot differ by row; a mass can."""
+    sim = Sim(build_model(LeRobot()), rows, 1, 1, ())
+    sim.expand("body_mass")
+    with pytest.raises(BadConfig, match="'geom_pos' by row"):
+        sim.expand("geom_pos")
+
+
+def test_reads_are_checked() -> None:
+    """A typo would turn leanness off and nobody would know."""
+    model = build_model(LeRobot())
+    with pytest.raises(UnknownName, match="Did you mean site_xpos"):
+        Sim(model, 1, 1, 1, ("sitexpos",))
+    assert not Sim(model, MANY, 1, 1, ("qpos", "site_xpos")).batch.persistent
+    asleep = build_model(LeRobot())
+    asleep.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_SLEEP)
+    assert Sim(asleep, MANY, 1, 1, ()).batch.persistent

@@ -73,7 +73,7 @@ def _together(
     found = []
     for dtype, packed in block.packed.items():
         mine = [name for name in bounded if block.layout[name].dtype == dtype]
-        if sum(block.layout[name].size for name in mine) == packed.shape[1]:
+        if mine and sum(block.layout[name].size for name in mine) == packed.shape[1]:
             # In the order of the columns, which is the layout's.
             inside = [bounded[name] for name in block.layout if name in mine]
             low, high = (np.concatenate([b[k].ravel() for b in inside]) for k in range(2))

@@ -45,8 +45,9 @@ class Task:
     """How much of a step's change of the servo targets is made after each part of the step: a
     stiff arm would jerk otherwise."""
     reads: tuple[str, ...] | None = None
-    """The MjData fields besides the state that the task reads. If it says so, and they are only
-    places and forces, hundreds of rows with one substep run a tenth faster. None: any."""
+    """The MjData fields that the task reads besides the state, places (`xpos`, `site_xpos` and so
+    on) and `actuator_force`; None: any. With () hundreds of rows of one substep run a tenth faster.
+    Binding another field is then an error, and so is changing body or geom positions by row."""
     episode_steps: int | None = 100
     """Control steps until truncation; None: never."""
     observation_dtype: type = np.float32

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import mujoco
 import numpy as np
-from mujoco.batch import Batch
+from mujoco.batch import DATA_FIELDS, Batch
 from numpy.typing import NDArray
 
-from maniple.core.errors import BadConfig
+from maniple.core.errors import BadConfig, unknown
 from maniple.sim.kinematics import PLACES, SHAPES, Kinematics
 
 # Position- and velocity-dependent fields belong to the new state after every call. A persistent
@@ -17,6 +17,14 @@ NOTHING = mujoco.mjtStage.mjSTAGE_NONE.value
 
 MANY = 128
 """From so many rows on what MuJoCo remembers of each, 80 kB, does not stay in the caches."""
+STATE = frozenset(
+    {
+        *("time", "qpos", "qvel", "act", "history", "qacc_warmstart", "ctrl", "qfrc_applied"),
+        *("xfrc_applied", "eq_active", "mocap_pos", "mocap_quat", "userdata", "plugin_state"),
+        "plastic",
+    }
+)
+"""Fields that a row's state consists of."""
 FORCES = frozenset({"actuator_force", "qfrc_actuator"})
 """Fields that belong to the last step, not to the state after it."""
 
@@ -51,16 +59,22 @@ class Sim:
             rows: How many.
             threads: That step them, the caller's included.
             substeps: Physics steps of one control step.
-            reads: The only derived fields that will be bound, if that is known.
+            reads: The only derived fields that will be bound besides PLACES and FORCES, if that is
+                known. Rows of such a Sim all have the same shape.
         """
         self.model = model
         self.rows = rows
         self.substeps = substeps
-        self._reads = None if reads is None else PLACES | FORCES | set(reads)
-        is_lean = rows >= MANY and substeps == 1 and self._reads == PLACES | FORCES
+        self._reads = None if reads is None else _announced(reads)
+        # Sleeping bodies and the like need MuJoCo's memory of every row.
+        is_lean = rows >= MANY and substeps == 1 and model.opt.enableflags == 0
+        is_lean = is_lean and self._reads == STATE | PLACES | FORCES
         threads = max(1, min(threads, rows))
         self.batch = Batch(model, rows, nthread=threads, persistent=not is_lean)
         self._kinematics = Kinematics(self.batch, model) if is_lean else None
+        for field in FORCES if is_lean else ():
+            # Bound now: a force that was not copied out in its own step is lost.
+            self.batch.bind(field)
         first = int(min(_WARNINGS, key=int))
         self._warning = self.batch.warning
         self._counters = self._warning[:, first : first + len(_WARNINGS), 1]
@@ -70,13 +84,11 @@ class Sim:
 
     def bind(self, field: str) -> NDArray:
         """Return a live array over an MjData field, as in `bind("site_xpos")`."""
+        if self._reads is not None and field not in self._reads:
+            raise BadConfig(f"The task reads {field!r} unannounced: add it to the task's `reads`.")
         if self._kinematics is not None and field in PLACES:
             return self._kinematics.bind(field)
-        array = self.batch.bind(field)
-        is_state = np.may_share_memory(array, self.batch.state)
-        if self._reads is not None and field not in self._reads and not is_state:
-            raise BadConfig(f"The task reads {field!r} unannounced: add it to the task's `reads`.")
-        return array
+        return self.batch.bind(field)
 
     def step(self, active: NDArray[np.bool_] | None = None, substeps: int | None = None) -> None:
         """Advance the active rows (None: all) by one control step, or some of its substeps."""
@@ -96,7 +108,7 @@ class Sim:
         if self._kinematics is None:
             self.batch.forward(rows, CURRENT)
         else:
-            self._kinematics.settle(rows)
+            self._kinematics.follow(rows)
 
     def faults(self) -> dict[int, str]:
         """Return the rows in which MuJoCo gave up since the last call, and why.
@@ -116,11 +128,14 @@ class Sim:
 
     def expand(self, field: str) -> NDArray:
         """Give a model field a value per row, (rows, ...), for randomisation."""
+        if self._reads is not None and field in SHAPES:
+            raise BadConfig(
+                f"The task changes {field!r} by row, which a task with `reads` cannot: set that to "
+                "None."
+            )
         found = self._expanded.get(field)
         if found is None:
             found = self._expanded[field] = self.batch.expand(field)
-            if self._kinematics is not None and field in SHAPES:
-                self._kinematics.expand(field, found)
         return found
 
     def expanded_row(self, row: int) -> dict[str, NDArray]:
@@ -151,3 +166,11 @@ class Sim:
     def row_model(self, row: int) -> mujoco.MjModel:
         """Return one row's model, with the fields that were expanded."""
         return self.batch.get_model(row)
+
+
+def _announced(reads: tuple[str, ...]) -> frozenset[str]:
+    """Return every field that may be bound by a task that names the others."""
+    for field in reads:
+        if field not in DATA_FIELDS:
+            raise unknown("field of MjData", field, DATA_FIELDS, "mujoco.batch.DATA_FIELDS")
+    return STATE | PLACES | FORCES | set(reads)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import copy
 
 import mujoco
-import numpy as np
 from mujoco.batch import Batch
 from numpy.typing import NDArray
 
 PLACES = frozenset(
     {
-        *("xpos", "xquat", "xmat", "xipos", "ximat", "geom_xpos", "geom_xmat"),
-        *("site_xpos", "site_xmat", "cam_xpos", "cam_xmat"),
+        *("xpos", "xquat", "xmat", "xipos", "ximat"),
+        *("geom_xpos", "geom_xmat", "site_xpos", "site_xmat"),
     }
 )
 """Fields of MjData that follow from joint positions and mocap bodies alone."""
@@ -20,10 +19,11 @@ PLACES = frozenset(
 SHAPES = frozenset(
     {
         *("body_pos", "body_quat", "body_ipos", "body_iquat", "jnt_pos", "jnt_axis", "qpos0"),
-        *("geom_pos", "geom_quat", "site_pos", "site_quat", "cam_pos", "cam_quat"),
+        *("geom_pos", "geom_quat", "site_pos", "site_quat"),
+        *("body_sameframe", "geom_sameframe", "site_sameframe"),
     }
 )
-"""Fields of MjModel that change places."""
+"""Fields of MjModel that they depend on besides."""
 
 _POSITIONS = mujoco.mjtStage.mjSTAGE_POS.value
 
@@ -39,17 +39,14 @@ class Kinematics:
         self._batch = Batch(still, followed.nsim, nthread=followed.nthread)
         names = ["qpos", *(("mocap_pos", "mocap_quat") if model.nmocap else ())]
         self._pairs = [(self._batch.bind(name), followed.bind(name)) for name in names]
-        self._shapes: list[tuple[NDArray, NDArray]] = []
+        self._bound: dict[str, NDArray] = {}
 
     def bind(self, field: str) -> NDArray:
         """Return a live array over one of PLACES."""
-        array = self._batch.bind(field)
-        self.follow()
-        return array
-
-    def expand(self, field: str, values: NDArray) -> None:
-        """Take over what rows have of a model field, one of SHAPES, whenever they are settled."""
-        self._shapes.append((self._batch.expand(field), values))
+        if field not in self._bound:
+            self._bound[field] = self._batch.bind(field)
+            self.follow()
+        return self._bound[field]
 
     def follow(self, rows: NDArray | None = None) -> None:
         """Bring rows (a mask or numbers; None: all) up to date."""
@@ -57,9 +54,3 @@ class Kinematics:
         for mine, theirs in self._pairs:
             mine[at] = theirs[at]
         self._batch.forward(rows, _POSITIONS)
-
-    def settle(self, rows: NDArray[np.intp]) -> None:
-        """Bring rows up to date that may have got a new shape."""
-        for mine, theirs in self._shapes:
-            mine[rows] = theirs[rows]
-        self.follow(rows)

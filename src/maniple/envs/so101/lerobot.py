@@ -38,7 +38,7 @@ class LeRobot(Task):
     control = "raw"
     timestep_s = 0.002
     substeps = 1
-    reads = ("site_xpos", "actuator_force")
+    reads = ()
     episode_steps = None
     has_success = False
     observation_dtype = np.float64
