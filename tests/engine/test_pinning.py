@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 import gymnasium
 import pytest
 
 import maniple
+from maniple.core.errors import BadConfig
 from maniple.core.rank import Rank
 from maniple.engine.config import ProcessConfig
 
@@ -57,7 +59,7 @@ def test_the_kernel_knows(pin_cpus: bool | None) -> None:
     """As many workers as cores: each has one of its own, unless that is switched off."""
     allowed = os.sched_getaffinity(0)
     if not 1 < len(allowed) <= 8:
-        pytest.skip("would start a worker per core, or has only one")
+        pytest.skip("needs two cores to spread workers over, and starts one for each")
     count = len(allowed)
     envs = maniple.make_vec(
         lambda: gymnasium.make("CartPole-v1"), count, engine="process", workers=count,
@@ -73,3 +75,14 @@ def test_the_kernel_knows(pin_cpus: bool | None) -> None:
         assert sorted(min(cores) for cores in seen) == sorted(allowed)
         assert all(len(cores) == 1 for cores in seen)
     assert os.sched_getaffinity(0) == allowed
+
+
+def test_a_core_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for, it is told; else the worker runs wherever it may."""
+    monkeypatch.setattr(ProcessConfig, "cpus_of", lambda *_: (100_000,))
+    make = partial(maniple.make_vec, "LeRobot-v0", 2, engine="process", workers=2)
+    with pytest.raises(BadConfig, match="cannot be tied to core 100000"):
+        make(pin_cpus=True)
+    envs = make()
+    envs.reset(seed=0)
+    envs.close()

@@ -1,4 +1,4 @@
-/* Check and copy a few numbers without the set-up that numpy needs for many.
+/* Do what every step does with a few numbers, without the set-up that numpy needs for many.
 
    After a physics step numpy's code is cold: a single environment waits for it as long as for the
    physics. quick.py and pack.py do the same in numpy where this file was not compiled, or where

@@ -38,7 +38,6 @@ class Block:
                 self._columns[name] = (spec.dtype, start, start + spec.size)
         for dtype, width in widths.items():
             self.packed[dtype] = allocate((rows, width), dtype)
-        self._kinds = list(widths)
         self._plan = [self._place(name) for name in layout]
         self.arrays = self._views(list(self.packed.values()), self.large)
 
@@ -78,8 +77,7 @@ class Block:
     def rows_of(self, rows: slice) -> Block:
         """Return a block over some of the rows, sharing memory."""
         part = object.__new__(Block)
-        part.layout, part._columns = self.layout, self._columns
-        part._kinds, part._plan = self._kinds, self._plan
+        part.layout, part._columns, part._plan = self.layout, self._columns, self._plan
         part.packed = {dtype: array[rows] for dtype, array in self.packed.items()}
         part.large = {name: array[rows] for name, array in self.large.items()}
         part.rows = len(range(*rows.indices(self.rows)))
@@ -91,7 +89,7 @@ class Block:
         if name in self.large:
             return name, -1, None, None
         dtype, start, stop = self._columns[name]
-        shape, kind = self.layout[name].shape, self._kinds.index(dtype)
+        shape, kind = self.layout[name].shape, list(self.packed).index(dtype)
         at = (slice(None), start if shape == () else slice(start, stop))
         return name, kind, at, shape if len(shape) > 1 else None
 

@@ -1,4 +1,4 @@
-"""Write what a step has seen into its arrays, within bounds, and notice NaN on the way."""
+"""Write what a step has seen into its arrays, looked through on the way."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class Packer:
         """
         names = list(names)
         self._targets = [block[name] for name in names]
+        self._specs = [block.layout[name] for name in names]
         self._bounds = [_bounds_of(block, name, is_strict) for name in names]
         self._numbers = _together(block, names, self._bounds)
         self._compiled = None
@@ -54,11 +55,10 @@ class Packer:
         """Write one row; tell whether every number is finite, or None if a value does not fit."""
         if self._compiled is not None and (answer := self._compiled.write(values, row)) is not None:
             return answer
+        if not all(spec.fits(value) for spec, value in zip(self._specs, values, strict=True)):
+            return None
         is_finite = True
         for target, value, bounds in zip(self._targets, values, self._bounds, strict=True):
-            is_array = type(value) is np.ndarray
-            if not is_array or value.dtype != target.dtype or value.shape != target.shape[1:]:
-                return None
             target[row] = value
             if bounds is not None:
                 is_finite &= all_finite(value)

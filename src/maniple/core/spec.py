@@ -48,6 +48,11 @@ class ArraySpec:
         """Bytes in the array."""
         return self.size * self.dtype.itemsize
 
+    def fits(self, value: object) -> bool:
+        """Whether a value is an array of exactly this type and shape; bounds are not looked at."""
+        is_array = type(value) is np.ndarray
+        return is_array and value.dtype == self.dtype and value.shape == self.shape
+
     def bounds(self) -> tuple[NDArray, NDArray]:
         """Lower and upper bound of every number, in the array's own type."""
         low, high = self.low, self.high

@@ -78,6 +78,7 @@ class Crew:
             seeds=seeds,
             last_order=hand.order,
             cpus=self.config.cpus_of(hand.index, self._rank.cpus(), self._rank.is_placed),
+            must_tie=bool(self.config.pin_cpus),
             path=tuple(sys.path),
             environment=self.config.environment,
             is_fresh=self.config.is_fresh,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import faulthandler
 import os
 import pickle
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from maniple.core.errors import ManipleError
+from maniple.core.errors import BadConfig, ManipleError
 from maniple.core.group import Group
 from maniple.engine import slab as layout
 from maniple.engine.cohort import Cohort
@@ -49,6 +48,9 @@ class Job:
     """Seeds of the first episodes of a replacement."""
     last_order: int = 0
     cpus: tuple[int, ...] = ()
+    """The core to run on; none: any."""
+    must_tie: bool = False
+    """Whether it is a mistake if that cannot be had."""
     path: tuple[str, ...] = ()
     """Where the parent finds its modules."""
     environment: dict[str, str] = field(default_factory=dict)
@@ -68,12 +70,9 @@ def work(data: bytes, fds: list[int], is_fork: bool = True) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ.update(job.environment)
     sys.path[:] = job.path
-    if job.cpus:
-        # A container may forbid it; then the worker runs where the kernel puts it.
-        with contextlib.suppress(OSError):
-            os.sched_setaffinity(0, job.cpus)
     channel, wake = socket.socket(fileno=channel_fd), socket.socket(fileno=wake_fd)
     try:
+        _tie(job)
         group = _build(job)
     except ManipleError as error:
         say(channel, ("refused", _portable(error)))
@@ -196,6 +195,20 @@ class _Worker:
         fence()
         if words[self._parent + layout.WAITS]:
             ring(self._wake)
+
+
+def _tie(job: Job) -> None:
+    if not job.cpus:
+        return
+    try:
+        os.sched_setaffinity(0, job.cpus)
+    except OSError as error:
+        # A container may forbid it; unless it was asked for, the kernel chooses the core.
+        if job.must_tie:
+            raise BadConfig(
+                f"Worker {job.worker} cannot be tied to core {job.cpus[0]}: {error.strerror}. "
+                "Leave pin_cpus out."
+            ) from None
 
 
 def _build(job: Job) -> Group:

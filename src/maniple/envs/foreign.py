@@ -279,7 +279,7 @@ class ForeignGroup:
         if is_finite is None:
             # Plain numbers and lists; a picture beside them is not looked at number by number.
             for k, (name, spec) in enumerate(self.contract.observation.items()):
-                if not _fits(values[k], spec):
+                if not spec.fits(values[k]):
                     values[k] = _converted(name, spec, values[k])
             is_finite = packer.write_row(values, row)
             assert is_finite is not None
@@ -317,10 +317,6 @@ class ForeignGroup:
             self.envs[row] = self._recipe.build()
         except Exception:
             self._infos[row]["env_error"] += f"\nand then:\n{traceback.format_exc().strip()}"
-
-
-def _fits(value: Any, spec: ArraySpec) -> bool:
-    return type(value) is np.ndarray and value.dtype == spec.dtype and value.shape == spec.shape
 
 
 def _converted(name: str, spec: ArraySpec, value: Any) -> NDArray:
