@@ -21,8 +21,8 @@ import psutil
 
 import maniple
 from maniple.cli.bench.contender import Contender
+from maniple.cli.bench.interleave import Standing, interleave
 from maniple.cli.bench.peers import TYPE_THIS, is_installed, single
-from maniple.cli.bench.turns import Standing, take_turns
 
 NUM_ENVS = 8
 HOSTED = {
@@ -57,7 +57,7 @@ def compare(title: str, env: str, turns: int, seconds: float) -> dict[str, Any]:
     """Print microseconds per env-step of everybody; return the best of each and the ratios."""
     print(f"\n{title}, {NUM_ENVS} envs: microseconds per env-step")
     cost: dict[str, float] = {}
-    for one in take_turns(contenders(env), turns, 10**9, seconds):
+    for one in interleave(contenders(env), turns, 10**9, seconds):
         where = f"{one.who.engine} {one.who.setting}".strip()
         where += ", lent memory" if one.who.task == LENT else ""
         if one.failure:

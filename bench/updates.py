@@ -18,17 +18,17 @@ import torch
 from torch import nn
 
 from maniple.agents.sac import SAC, SACConfig
-from maniple.core.batch import Batch
 from maniple.core.spec import ArraySpec, Layout
+from maniple.core.transitions import Transitions
 
 OBS, ACTIONS, BATCH = 18, 4, 256
 
 
-def data() -> Batch:
+def data() -> Transitions:
     """Random transitions."""
     rng = np.random.default_rng(0)
     draw = lambda *shape: rng.standard_normal(shape).astype(np.float32)  # noqa: E731
-    return Batch(
+    return Transitions(
         {"obs": draw(BATCH, OBS)},
         np.tanh(draw(BATCH, ACTIONS)),
         draw(BATCH),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from maniple.core.late import after_import
+from maniple.core.after_import import after_import
 from maniple.version import __version__ as __version__
 
 _PUBLIC = {

@@ -41,8 +41,8 @@ RLBENCH = (
 
 for _name in RLBENCH:
     _class = "".join(word.capitalize() for word in _name.split("_"))
-    TASKS[f"panda/{_class}-v0"] = f"maniple.envs.panda.{_name}:{_class}"
-    EXPERTS[f"panda/{_class}-v0"] = f"maniple.envs.panda.{_name}:expert"
+    TASKS[f"panda/{_class}-v0"] = f"maniple.envs.panda.tasks.{_name}:{_class}"
+    EXPERTS[f"panda/{_class}-v0"] = f"maniple.envs.panda.tasks.{_name}:expert"
 
 ENGINES = ("auto", "native", "process", "serial")
 BACKENDS = ("mujoco", "rlbench")
@@ -143,7 +143,7 @@ def make_vec(
     from gymnasium.vector import AutoresetMode
 
     from maniple.core.rank import Rank
-    from maniple.engine.life import follow_launcher
+    from maniple.engine.lifetime import follow_launcher
     from maniple.engine.vector import VectorEnv
 
     if not isinstance(num_envs, int) or isinstance(num_envs, bool) or num_envs < 1:
@@ -197,7 +197,7 @@ def recipe(id: str | Callable[..., Any], options: dict[str, Any]) -> Any:
 
         return RLBenchRecipe.of(str(id), _renamed(options, "control", "arm_mode"))
     if not isinstance(id, str) or (canonical(id) not in TASKS and _is_gymnasium_id(id)):
-        return _foreign_recipe(id, options)
+        return _hosted_recipe(id, options)
     task = find(id)
     kind = ExtendedRecipe if is_extended(task) else TaskRecipe
     return kind(task, EnvConfig.of(_renamed(options, "arm_mode", "control")))
@@ -212,13 +212,13 @@ def _renamed(options: dict[str, Any], old: str, new: str) -> dict[str, Any]:
     return {new if name == old else name: value for name, value in options.items()}
 
 
-def _foreign_recipe(id: str | Callable[..., Any], options: dict[str, Any]) -> Any:
-    from maniple.envs.foreign import ForeignRecipe
+def _hosted_recipe(id: str | Callable[..., Any], options: dict[str, Any]) -> Any:
+    from maniple.envs.hosted import HostedRecipe
 
     if not (isinstance(id, str) or callable(id)):
         raise BadConfig(f"{id!r} is neither a task's id nor a function that makes an environment.")
     clip = bool(options.pop("clip_actions", False))
-    return ForeignRecipe(id, tuple(options.items()), clip)
+    return HostedRecipe(id, tuple(options.items()), clip)
 
 
 def _is_gymnasium_id(id: str) -> bool:

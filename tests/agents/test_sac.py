@@ -11,22 +11,22 @@ from maniple.agents.drq import DrQ, DrQConfig
 from maniple.agents.eye import EyeConfig
 from maniple.agents.nets import Ensemble, Policy
 from maniple.agents.sac import SAC, SACConfig
-from maniple.core.batch import Batch
 from maniple.core.errors import BadConfig
 from maniple.core.spec import ArraySpec, Layout
+from maniple.core.transitions import Transitions
 
 LAYOUT = Layout({"a": ArraySpec((3,)), "b": ArraySpec((2,))})
 ACTION = ArraySpec((2,), np.dtype(np.float32), np.array([-1.0, 0.0]), np.array([1.0, 4.0]))
 
 
-def batch(rows: int = 32, seed: int = 0) -> Batch:
+def batch(rows: int = 32, seed: int = 0) -> Transitions:
     """Random transitions."""
     rng = np.random.default_rng(seed)
     obs = lambda: {n: rng.standard_normal((rows, *s.shape)).astype("f4") for n, s in LAYOUT.items()}  # noqa: E731
     low, high = ACTION.bounds()
     action = rng.uniform(low, high, (rows, 2)).astype(np.float32)
     discount = np.where(rng.random(rows) < 0.1, 0.0, 0.9).astype(np.float32)
-    return Batch(obs(), action, rng.standard_normal(rows).astype("f4"), discount, obs())
+    return Transitions(obs(), action, rng.standard_normal(rows).astype("f4"), discount, obs())
 
 
 @pytest.mark.parametrize("norm", [False, True])
@@ -146,7 +146,7 @@ PICTURES = Layout(
 )  # fmt: skip
 
 
-def pictures(rows: int, seed: int = 0) -> Batch:
+def pictures(rows: int, seed: int = 0) -> Transitions:
     """Random transitions with pictures."""
     rng = np.random.default_rng(seed)
 
@@ -159,7 +159,7 @@ def pictures(rows: int, seed: int = 0) -> Batch:
 
     action = rng.uniform(*ACTION.bounds(), (rows, 2)).astype(np.float32)
     reward = rng.standard_normal(rows).astype("f4")
-    return Batch(obs(), action, reward, np.full(rows, 0.9, "f4"), obs())
+    return Transitions(obs(), action, reward, np.full(rows, 0.9, "f4"), obs())
 
 
 @pytest.mark.parametrize("encoder", ["small", "resnet"])

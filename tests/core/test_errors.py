@@ -3,7 +3,7 @@
 import pytest
 
 from maniple.core.errors import MissingExtra, closest, unknown
-from maniple.core.need import need
+from maniple.core.optional import require
 
 
 @pytest.mark.parametrize(
@@ -29,4 +29,4 @@ def test_message_is_plain_text():
 def test_missing_package_names_its_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "gsplat", None)
     with pytest.raises(MissingExtra, match=r"\.\[cuda\]"):
-        need("gsplat")
+        require("gsplat")

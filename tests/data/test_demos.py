@@ -114,7 +114,7 @@ class Killer:
     def act(self, obs):
         self._steps += 1
         if self._steps == 3:
-            os.kill(self._envs._engine._hands[0].pid, signal.SIGKILL)
+            os.kill(self._envs._engine._handles[0].pid, signal.SIGKILL)
         return self._expert.act(obs)
 
     def reset(self, rows):

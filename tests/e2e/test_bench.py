@@ -10,9 +10,9 @@ from importlib.util import find_spec
 import psutil
 import pytest
 
-from maniple.cli.bench import stand
+from maniple.cli.bench import isolated
 from maniple.cli.bench.contender import Contender
-from maniple.cli.bench.turns import take_turns
+from maniple.cli.bench.interleave import interleave
 
 MARK = "MANIPLE_BENCH_TEST"
 
@@ -168,10 +168,10 @@ def test_who_hangs_or_dies_drops_out_alone(tmp_path, monkeypatch):
     (tmp_path / "broken.py").write_text(BROKEN)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv(MARK, mark)
-    monkeypatch.setattr(stand, "SLACK_S", 1.0)
+    monkeypatch.setattr(isolated, "SLACK_S", 1.0)
     kinds = {"Calm": "async, no copy", "Hangs": "async, no copy", "Dies": "sync", "Raises": "sync"}
     who = [Contender(f"broken:{name}", "gymnasium", kind, 2) for name, kind in kinds.items()]
-    calm, hangs, dies, raises = take_turns(who, turns=2, steps=10, seconds=0.1)
+    calm, hangs, dies, raises = interleave(who, turns=2, steps=10, seconds=0.1)
     assert len(calm.rates) == 2 and not calm.failure
     assert "too long" in hangs.failure
     assert "died" in dies.failure

@@ -88,7 +88,7 @@ def test_a_worker_that_dies_on_the_way(envs):
     envs.send(column(200, 0, 0, 0))
     rows, _ = envs.recv(2)
     assert rows.tolist() == [2, 3]
-    envs._engine._hands[0].kill()
+    envs._engine._handles[0].kill()
     rows, (obs, _, _, trunc, info) = envs.recv(2)
     assert rows.tolist() == [0, 1] and trunc.all()
     assert "SIGKILL" in info["worker_restarted"][0]

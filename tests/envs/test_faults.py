@@ -13,7 +13,7 @@ TASK = "so101/LiftCube-v0"
 
 def poke(envs, row):
     """Push one row's state to NaN, as a bug in a simulator would."""
-    envs._engine._cohorts[0].group.state.qpos[row, 3] = np.nan
+    envs._engine._autoresets[0].group.state.qpos[row, 3] = np.nan
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])

@@ -10,7 +10,7 @@ import pytest
 
 import maniple
 from maniple.envs.group import build_model
-from maniple.envs.panda.volume import Volume
+from maniple.envs.panda.proximity import ProximitySensor
 from maniple.registry import RLBENCH, find
 
 NEAR_M, NEAR_RAD = 0.01, radians(1)
@@ -244,7 +244,7 @@ def test_sizes(task):
 
 @pytest.mark.parametrize("task", SENSORS)
 def test_sensors(task):
-    module = importlib.import_module(f"maniple.envs.panda.{task}")
+    module = importlib.import_module(f"maniple.envs.panda.tasks.{task}")
     ours = [
         (volume.centre, 2 * np.array(volume.half))
         for value in vars(module).values()
@@ -256,8 +256,8 @@ def test_sensors(task):
         assert size == pytest.approx(their_size, abs=0.001)
 
 
-def _volumes(value: object) -> list[Volume]:
-    if isinstance(value, Volume):
+def _volumes(value: object) -> list[ProximitySensor]:
+    if isinstance(value, ProximitySensor):
         return [value]
     if isinstance(value, list | tuple):
         return [volume for entry in value for volume in _volumes(entry)]
@@ -274,5 +274,5 @@ def test_joints(task):
 @pytest.mark.parametrize("name", THRESHOLDS)
 def test_thresholds(name):
     module, constant = name.split(".")
-    ours = getattr(importlib.import_module(f"maniple.envs.panda.{module}"), constant)
+    ours = getattr(importlib.import_module(f"maniple.envs.panda.tasks.{module}"), constant)
     assert ours == pytest.approx(THRESHOLDS[name])

@@ -8,7 +8,7 @@ from conftest import same
 import maniple
 from maniple.core.errors import BadConfig, UnknownName
 from maniple.registry import EXPERTS, RLBENCH, TASKS, canonical, find
-from maniple.sim.cloud import intrinsics
+from maniple.sim.derived_images import intrinsics
 
 PANDA = sorted(id for id in TASKS if id.startswith("panda/"))
 VARIATIONS = {

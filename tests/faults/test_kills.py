@@ -29,12 +29,12 @@ def kill_many(count, pause_s=0.01):
     rng = np.random.default_rng(0)
     envs.reset(seed=0)
     actions = np.zeros((ROWS, 4), np.float32)
-    hands = envs._engine._hands
+    handles = envs._engine._handles
     seen, back, wrong = [], [], 0
     expected = np.zeros(ROWS, int)
     for _ in range(count):
         victim = int(rng.integers(ROWS))
-        os.kill(hands[victim].pid, signal.SIGKILL)
+        os.kill(handles[victim].pid, signal.SIGKILL)
         killed = time.perf_counter()
         noticed = False
         while True:
@@ -90,7 +90,7 @@ def test_no_torn_observation_in_a_thousand_kills():
     envs.reset(seed=0)
     actions = np.zeros((2, 1), np.float32)
     rng = np.random.default_rng(0)
-    hands = envs._engine._hands
+    handles = envs._engine._handles
     kills = steps = 0
     import threading
 
@@ -101,11 +101,11 @@ def test_no_torn_observation_in_a_thousand_kills():
         killed = set()
         while not stop.is_set():
             time.sleep(rng.uniform(0.0, 0.02))
-            hand = hands[int(rng.integers(2))]
+            handle = handles[int(rng.integers(2))]
             # Each process once, and only after it has begun to write.
-            if hand.is_ready and hand.pid not in killed:
-                killed.add(hand.pid)
-                hand.kill()
+            if handle.is_ready and handle.pid not in killed:
+                killed.add(handle.pid)
+                handle.kill()
                 kills += 1
 
     thread = threading.Thread(target=killer)
@@ -132,8 +132,8 @@ def test_soak():
     rng = np.random.default_rng(0)
     for _ in range(500):
         envs.step(actions)
-    hands = envs._engine._hands
-    os.kill(hands[0].pid, signal.SIGKILL)
+    handles = envs._engine._handles
+    os.kill(handles[0].pid, signal.SIGKILL)
     for _ in range(200):
         envs.step(actions)
     before = me.memory_info().rss, me.num_fds()
@@ -141,7 +141,7 @@ def test_soak():
     while time.monotonic() < until:
         envs.step(actions)
         if time.monotonic() > next_kill:
-            os.kill(hands[int(rng.integers(4))].pid, signal.SIGKILL)
+            os.kill(handles[int(rng.integers(4))].pid, signal.SIGKILL)
             next_kill += 2.0
     for _ in range(10):
         envs.step(actions)

@@ -23,8 +23,8 @@ envs = maniple.make_vec(Faulty, 4, engine="process", workers=2, step_timeout_s=3
 envs.reset(seed=0)
 quiet = np.zeros((4, 2), np.float32)
 envs.step(quiet)
-print("ready", *[hand.pid for hand in envs._engine._hands],
-      envs._engine._crew._zygote._process.pid, flush=True)
+print("ready", *[handle.pid for handle in envs._engine._handles],
+      envs._engine._pool._zygote._process.pid, flush=True)
 {rest}
 """
 
@@ -209,8 +209,8 @@ envs = maniple.make_vec("so101/Reach-v0", 64, engine="process", workers=64)
 took = time.perf_counter() - start
 envs.reset(seed=0)
 for _ in range(3): envs.step(envs.action_space.sample())
-uss = [psutil.Process(h.pid).memory_full_info().uss / 2**20 for h in envs._engine._hands]
-maps = open(f"/proc/{envs._engine._hands[0].pid}/maps").read()
+uss = [psutil.Process(h.pid).memory_full_info().uss / 2**20 for h in envs._engine._handles]
+maps = open(f"/proc/{envs._engine._handles[0].pid}/maps").read()
 assert "torch" not in maps
 start = time.perf_counter()
 envs.close()

@@ -200,7 +200,7 @@ def test_past_the_budget_it_raises_with_evidence():
 def test_a_worker_that_dies_between_steps():
     envs = make()
     envs.reset(seed=0)
-    os.kill(envs._engine._hands[1].pid, signal.SIGKILL)
+    os.kill(envs._engine._handles[1].pid, signal.SIGKILL)
     time.sleep(0.05)
     *_, trunc, _ = envs.step(QUIET)
     assert trunc.tolist() == [False, False, True, True]
@@ -214,7 +214,7 @@ def test_a_worker_that_dies_after_its_answer_while_another_works():
     envs.reset(seed=0)
     slow = fault(20, row=2)
     slow[2, 0] = 21
-    pid = envs._engine._hands[0].pid
+    pid = envs._engine._handles[0].pid
     killer = subprocess.Popen(["sh", "-c", f"sleep 0.15; kill -9 {pid}"])
     *_, trunc, _ = envs.step(slow)
     killer.wait()
@@ -230,7 +230,7 @@ def test_a_worker_that_dies_after_its_answer_while_another_works():
 def test_the_zygote_is_killed():
     envs = make()
     envs.reset(seed=0)
-    envs._engine._crew._zygote._process.kill()
+    envs._engine._pool._zygote._process.kill()
     time.sleep(0.1)
     *_, trunc, info = envs.step(QUIET)
     assert trunc.all()
@@ -243,7 +243,7 @@ def test_the_zygote_is_killed():
 def test_attributes_of_a_dead_worker():
     envs = make()
     envs.reset(seed=0)
-    os.kill(envs._engine._hands[0].pid, signal.SIGKILL)
+    os.kill(envs._engine._handles[0].pid, signal.SIGKILL)
     with pytest.raises(WorkerDied, match="SIGKILL"):
         envs.get_attr("steps")
     envs.close()
@@ -270,7 +270,7 @@ def test_no_observation_is_torn():
     actions = np.zeros((2, 1), np.float32)
     rng = np.random.default_rng(0)
     for _ in range(12):
-        victim = envs._engine._hands[0].pid
+        victim = envs._engine._handles[0].pid
         late = f"sleep {rng.uniform(0, 0.02):.4f}; kill -9 {victim}"
         killer = subprocess.Popen(["sh", "-c", late], stderr=subprocess.DEVNULL)
         for _ in range(12):
@@ -292,7 +292,7 @@ def test_two_runs_with_restarts_are_equal():
         rng = np.random.default_rng(0)
         for k in range(100):
             if k % 5 == 2:
-                os.kill(envs._engine._hands[(k // 5) % 2].pid, signal.SIGKILL)
+                os.kill(envs._engine._handles[(k // 5) % 2].pid, signal.SIGKILL)
                 time.sleep(0.02)
             obs, reward, term, trunc, _ = envs.step(rng.uniform(-1, 1, (4, 4)))
             told.append({**obs, "reward": reward, "term": term, "trunc": trunc})

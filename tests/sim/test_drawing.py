@@ -10,10 +10,10 @@ import pytest
 import maniple
 from maniple.core.errors import BadConfig
 from maniple.registry import TASKS
-from maniple.sim import display
+from maniple.sim import gl_backend
 
 KINDS = ("rgb", "depth", "segmentation")
-HAS_GL = display.backend() != display.RAYS
+HAS_GL = gl_backend.backend() != gl_backend.RAYS
 NEEDS_GL = pytest.mark.skipif(not HAS_GL, reason="no GL library works on this machine")
 
 
@@ -31,17 +31,17 @@ def seen(backend, monkeypatch, size=(96, 128), kinds=KINDS):
 @NEEDS_GL
 def test_rays_see_what_gl_sees(monkeypatch):
     """Depth within a millimetre, the same objects in the same pixels but for edges."""
-    gl, rays = (seen(b, monkeypatch) for b in (display.backend(), display.RAYS))
+    gl, rays = (seen(b, monkeypatch) for b in (gl_backend.backend(), gl_backend.RAYS))
     is_near = gl["front_depth"] < 2.0
     difference = np.abs(gl["front_depth"] - rays["front_depth"])[is_near]
     assert np.percentile(difference, 95) < 0.001
     assert (gl["front_segmentation"] == rays["front_segmentation"]).mean() > 0.97
 
 
-@pytest.mark.parametrize("backend", [display.RAYS, pytest.param("gl", marks=NEEDS_GL)])
+@pytest.mark.parametrize("backend", [gl_backend.RAYS, pytest.param("gl", marks=NEEDS_GL)])
 @pytest.mark.parametrize("task", [t for t in sorted(TASKS) if not t.startswith("panda/")])
 def test_a_picture_shows_the_arm(task, backend, monkeypatch):
-    chosen = display.backend() if backend == "gl" else backend
+    chosen = gl_backend.backend() if backend == "gl" else backend
     monkeypatch.setattr("maniple.sim.camera.backend", lambda: chosen)
     env = maniple.make(task, render_mode="rgb_array", width=160, height=120)
     env.reset(seed=0)
@@ -101,10 +101,10 @@ def test_bad_settings():
 
 def test_an_unknown_backend_is_named(monkeypatch):
     monkeypatch.setenv("MANIPLE_GL", "vulkan")
-    display.backend.cache_clear()
+    gl_backend.backend.cache_clear()
     with pytest.raises(BadConfig, match="vulkan"):
-        display.backend()
-    display.backend.cache_clear()
+        gl_backend.backend()
+    gl_backend.backend.cache_clear()
 
 
 def test_without_any_gl_library_a_picture_still_comes(tmp_path):

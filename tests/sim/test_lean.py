@@ -11,15 +11,15 @@ import maniple
 from maniple.core.errors import BadConfig, UnknownName
 from maniple.envs.group import build_model
 from maniple.envs.so101.lerobot import TABLE_M, LeRobot
-from maniple.sim.batch import MANY, Sim
 from maniple.sim.scene import add_table
+from maniple.sim.simulation import MANY, Simulation
 
 TASK = "LeRobot-v0"
 ROWS = MANY + 2
 
 
 def is_lean(envs) -> bool:
-    return not envs._engine._cohorts[0].group.sim.batch.persistent
+    return not envs._engine._autoresets[0].group.sim.batch.persistent
 
 
 @pytest.fixture(params=[False, True], ids=["plain", "randomised"])
@@ -68,7 +68,7 @@ def test_pictures_show_the_present(make_vec) -> None:
     """A row's picture is that of a single environment in the same state."""
     lean, alone = make_vec(TASK, ROWS), make_vec(TASK, 1)
     lean.reset(seed=0), alone.reset(seed=0)
-    row = lean._engine._cohorts[0].group.row(5)
+    row = lean._engine._autoresets[0].group.row(5)
     first = row.render(64, 48).copy()
     for _ in range(60):
         lean.step(np.ones((ROWS, 6))), alone.step(np.ones((1, 6)))
@@ -83,7 +83,7 @@ def test_a_row_pushed_to_nan(make_vec, capfd) -> None:
     lean.reset(seed=0), twin.reset(seed=0)
     actions = np.random.default_rng(0).uniform(-1, 1, (ROWS, 6))
     lean.step(actions), twin.step(actions)
-    lean._engine._cohorts[0].group.state.qpos[100, 3] = np.nan
+    lean._engine._autoresets[0].group.state.qpos[100, 3] = np.nan
     obs, _, _, truncated, info = lean.step(actions)
     want = twin.step(actions)[0]
     assert np.flatnonzero(truncated).tolist() == [100]
@@ -151,7 +151,7 @@ def sims():
     """The same rows, lean and not."""
     task = LeRobot()
     model = build_model(task)
-    made = Sim(model, MANY, 2, 1, task.reads), Sim(model, MANY, 2, 1)
+    made = Simulation(model, MANY, 2, 1, task.reads), Simulation(model, MANY, 2, 1)
     assert [sim.batch.persistent for sim in made] == [False, True]
     return made
 
@@ -196,7 +196,7 @@ def test_asking_again_costs_nothing(sims, monkeypatch) -> None:
 @pytest.mark.parametrize("rows", [1, MANY])
 def test_all_rows_have_one_shape(rows: int) -> None:
     """With `reads`, a position in the model cannot differ by row; a mass can."""
-    sim = Sim(build_model(LeRobot()), rows, 1, 1, ())
+    sim = Simulation(build_model(LeRobot()), rows, 1, 1, ())
     sim.expand("body_mass")
     with pytest.raises(BadConfig, match="'geom_pos' by row"):
         sim.expand("geom_pos")
@@ -206,8 +206,8 @@ def test_reads_are_checked() -> None:
     """A typo would turn leanness off and nobody would know."""
     model = build_model(LeRobot())
     with pytest.raises(UnknownName, match="Did you mean site_xpos"):
-        Sim(model, 1, 1, 1, ("sitexpos",))
-    assert not Sim(model, MANY, 1, 1, ("qpos", "site_xpos")).batch.persistent
+        Simulation(model, 1, 1, 1, ("sitexpos",))
+    assert not Simulation(model, MANY, 1, 1, ("qpos", "site_xpos")).batch.persistent
     asleep = build_model(LeRobot())
     asleep.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_SLEEP)
-    assert Sim(asleep, MANY, 1, 1, ()).batch.persistent
+    assert Simulation(asleep, MANY, 1, 1, ()).batch.persistent

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import maniple
-from maniple.envs.panda.stage import BASE_M
-from maniple.sim.control.connect import connect, is_clear
+from maniple.envs.panda.table import BASE_M
 from maniple.sim.control.ik import Kinematics
+from maniple.sim.control.ik_restarts import find_near, solve
 from maniple.sim.control.planning import MOST_RAD_S, timed
-from maniple.sim.control.starts import find_near, solve
+from maniple.sim.control.rrt_connect import connect, is_clear
 from maniple.sim.robots.panda import PANDA
 from maniple.sim.rotation import (
     euler_mat,
@@ -120,7 +120,7 @@ def test_every_arm_mode(control, size):
 
 def test_planning_solves_a_drawer_in_five_actions():
     from maniple.envs.panda.expert import Seen
-    from maniple.envs.panda.open_drawer import OpenDrawer
+    from maniple.envs.panda.tasks.open_drawer import OpenDrawer
 
     envs = maniple.make_vec("OpenDrawer", 4, control="planning", autoreset_mode="Disabled")
     obs, _ = envs.reset(seed=3)

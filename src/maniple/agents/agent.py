@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maniple.core.batch import Batch
 from maniple.core.errors import BadConfig, closest
 from maniple.core.spec import ArraySpec
+from maniple.core.transitions import Transitions
 
 Arrays = dict[str, NDArray]
 
@@ -22,7 +22,7 @@ class Agent(Protocol):
 
     def act(self, obs: Mapping[str, NDArray], explore: bool = True) -> NDArray[np.float32]: ...
     def calibrate(self, obs: Mapping[str, NDArray]) -> None: ...
-    def update(self, batch: Batch) -> dict[str, float]: ...
+    def update(self, batch: Transitions) -> dict[str, float]: ...
     def weights(self) -> Arrays: ...
     def load_weights(self, arrays: Mapping[str, NDArray]) -> None: ...
 

@@ -14,8 +14,8 @@ from maniple.agents.agent import ActionRange, Arrays, as_tensors, flat, load_exa
 from maniple.agents.augment import random_shift
 from maniple.agents.eye import Eye, EyeConfig, pictures_of, states_of
 from maniple.agents.nets import Policy
-from maniple.core.batch import Batch
 from maniple.core.spec import ArraySpec, Layout
+from maniple.core.transitions import Transitions
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class BC:
                 actions = torch.tanh(self.policy(features)[0])
         return self.range.to_env(actions.cpu().numpy())
 
-    def update(self, batch: Batch) -> dict[str, float]:
+    def update(self, batch: Transitions) -> dict[str, float]:
         """Learn from one batch."""
         moved = {
             n: random_shift(batch.obs[n], self.config.shift, self._rng) for n in self.eye.pictures

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from maniple.agents.augment import random_shift, random_shift_on_device
 from maniple.agents.eye import Eye, EyeConfig, pictures_of, states_of
 from maniple.agents.sac import SAC, SACConfig
-from maniple.core.batch import Batch
 from maniple.core.errors import BadConfig
 from maniple.core.spec import Layout
+from maniple.core.transitions import Transitions
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class DrQ(SAC):
     def _more_modules(self) -> dict[str, nn.Module]:
         return {"guess": self.guess} if self.config.asymmetric else {}
 
-    def _prepare(self, batch: Batch) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    def _prepare(self, batch: Transitions) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         if self._shift_on_cpu:
             batch = batch._replace(
                 obs=self._shifted(batch.obs), next_obs=self._shifted(batch.next_obs)

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from maniple.agents.agent import ActionRange, Arrays, as_tensors, flat, load_exactly
 from maniple.agents.eye import Eye, states_of
 from maniple.agents.nets import Ensemble, Policy
-from maniple.core.batch import Batch
 from maniple.core.errors import BadConfig
 from maniple.core.spec import ArraySpec, Layout
+from maniple.core.transitions import Transitions
 
 Sync = Callable[[list[Tensor]], None]
 
@@ -140,7 +140,7 @@ class SAC:
                 actions = torch.tanh(self.policy(features)[0])
         return self.range.to_env(actions.cpu().numpy())
 
-    def update(self, batch: Batch) -> dict[str, float]:
+    def update(self, batch: Transitions) -> dict[str, float]:
         """Learn from one batch."""
         obs, next_obs = self._prepare(batch)
         action = self._tensor(self.range.from_env(batch.action))
@@ -212,7 +212,7 @@ class SAC:
             parameter.grad = gradient
         self._optimizers[name].step()
 
-    def _prepare(self, batch: Batch) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    def _prepare(self, batch: Transitions) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """Move what the networks look at to the device."""
         names = dict.fromkeys(
             (*self.actor_eye.states, *self.critic_eye.states, *self.actor_eye.pictures)

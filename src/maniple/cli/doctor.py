@@ -126,8 +126,8 @@ def _shared_memory() -> Iterator[Finding]:
 
 
 def _drawing() -> Iterator[Finding]:
-    from maniple.sim.display import INSTALL, backend
-    from maniple.sim.display import reasons as try_all
+    from maniple.sim.gl_backend import INSTALL, backend
+    from maniple.sim.gl_backend import reasons as try_all
     from maniple.sim.xvfb import wants_own_display
 
     asked = os.environ.get("MUJOCO_GL")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from maniple.core.errors import BadConfig
-from maniple.core.need import need
+from maniple.core.optional import require
 
 FPS = 25
 
@@ -43,7 +43,7 @@ class Options:
 
 def run(options: Options) -> dict[str, Any]:
     """Evaluate, film, tell."""
-    need("torch")
+    require("torch")
     from maniple.cli.progress import bar
     from maniple.learn.evaluate import FIRST_SEED, evaluate
     from maniple.learn.judge import Judge

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import tyro
 
 from maniple.core.errors import BadConfig
-from maniple.core.need import need
+from maniple.core.optional import require
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Options:
 
 def run(options: Options) -> dict[str, Any]:
     """Draw one line per run."""
-    need("matplotlib")
+    require("matplotlib")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

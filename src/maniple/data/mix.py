@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from maniple.core.batch import Batch, join
 from maniple.core.errors import BadConfig
 from maniple.core.spec import ArraySpec, Layout
+from maniple.core.transitions import Transitions, join
 from maniple.data.episode import Episode
 from maniple.data.ring import Ring
 
@@ -21,7 +21,7 @@ class Mix:
             raise BadConfig(f"demo_share is {share}; it must be from 0 to 1.")
         self.online, self.demos, self.share = online, demos, share
 
-    def sample(self, count: int, discount: float, n_step: int = 1) -> Batch:
+    def sample(self, count: int, discount: float, n_step: int = 1) -> Transitions:
         """Draw `count` transitions."""
         if self.demos is None:
             return self.online.sample(count, discount, n_step)

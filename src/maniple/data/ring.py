@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.core.batch import Batch
 from maniple.core.errors import BadConfig
 from maniple.core.spec import ArraySpec, Layout
+from maniple.core.transitions import Transitions
 
 Arrays = dict[str, NDArray]
 MARKS = ("reward", "terminated", "ended", "usable", "age")
@@ -125,11 +125,11 @@ class Ring:
         self.total += 1
         self._see(after, next_obs)
 
-    def sample(self, count: int, discount: float = 0.99, n_step: int = 1) -> Batch:
+    def sample(self, count: int, discount: float = 0.99, n_step: int = 1) -> Transitions:
         """Draw transitions uniformly, each over up to `n_step` steps."""
         slots, rows = self._draw(count)
         reward, weight, last = self._follow(slots, rows, discount, n_step)
-        return Batch(
+        return Transitions(
             self._look(slots, rows),
             self.arrays["action"][slots, rows],
             reward,

@@ -40,7 +40,7 @@ class SlabShape:
 class Slab:
     """A memfd without a name: no limit of /dev/shm, nothing to leak, gone with its last user.
 
-    Two sets of step arrays take turns: while a worker writes one, the other holds the last
+    Two sets of step arrays take buffers: while a worker writes one, the other holds the last
     complete step, so that no half-written observation is ever seen.
     """
 
@@ -60,7 +60,7 @@ class Slab:
     has_seed: NDArray[np.bool_]
     chosen: NDArray[np.bool_]
     num_steps: NDArray[np.int64]
-    turns: list[StepArrays]
+    buffers: list[StepArrays]
     finals: Block
     final_extras: Block
     final_rows: NDArray[np.bool_]
@@ -84,7 +84,7 @@ def _lay_out(slab: Slab, shape: SlabShape, allocate) -> None:
     slab.has_seed = allocate((rows,), np.dtype(np.bool_))
     slab.chosen = allocate((rows,), np.dtype(np.bool_))
     slab.num_steps = allocate((rows,), np.dtype(np.int64))
-    slab.turns = [StepArrays(contract.observation, contract.extras, rows, allocate) for _ in "ab"]
+    slab.buffers = [StepArrays(contract.observation, contract.extras, rows, allocate) for _ in "ab"]
     slab.finals = Block(contract.observation, rows, allocate)
     slab.final_extras = Block(contract.extras, rows, allocate)
     slab.final_rows = allocate((rows,), np.dtype(np.bool_))

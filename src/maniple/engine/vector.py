@@ -20,7 +20,7 @@ from maniple.core.options import check_options
 from maniple.core.seeds import row_seeds
 from maniple.core.space import flattener, layout_of, nester
 from maniple.core.step import StepArrays
-from maniple.engine.cohort import Final
+from maniple.engine.autoreset import Final
 from maniple.engine.stats import Times
 
 StepResult = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
@@ -32,8 +32,8 @@ class Engine(Protocol):
     contract: Contract
     num_envs: int
     workers: int
-    turns: list[StepArrays]
-    turn: int
+    buffers: list[StepArrays]
+    buffer: int
     exec_times: Times
     last_exec_s: float
 
@@ -79,7 +79,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self._check = ActionCheck(contract)
         self._lead = (self.num_envs,)
         self._nest = nester(contract.observation_space)
-        self._frozen = [self._nest(turn.obs.frozen()) for turn in engine.turns]
+        self._frozen = [self._nest(buffer.obs.frozen()) for buffer in engine.buffers]
         self._everyone = np.ones(self.num_envs, np.bool_)
         self._everyone.flags.writeable = False
         self._has_extras = bool(contract.extras)
@@ -267,7 +267,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
 
     @property
     def _arrays(self) -> StepArrays:
-        return self._engine.turns[self._engine.turn]
+        return self._engine.buffers[self._engine.buffer]
 
     def _result(self) -> StepResult:
         arrays = self._arrays
@@ -295,7 +295,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
     def _seen(self, arrays: StepArrays) -> Any:
         if self.copy_obs:
             return self._nest(arrays.obs.copy())
-        return self._frozen[self._engine.turn]
+        return self._frozen[self._engine.buffer]
 
     def _mask(self, given: Any) -> NDArray[np.bool_]:
         if given is None:

@@ -19,11 +19,11 @@ from gymnasium.vector import AutoresetMode
 from maniple.core.errors import BadConfig, ManipleError
 from maniple.core.group import Group
 from maniple.engine import slab as layout
-from maniple.engine.cohort import Cohort
-from maniple.engine.fresh import become_fresh
-from maniple.engine.gate import await_change, fence, ring
+from maniple.engine.autoreset import Autoreset
+from maniple.engine.channel import receive_message, send_message
+from maniple.engine.doorbell import await_change, fence, ring
+from maniple.engine.reexec import reexec
 from maniple.engine.slab import Slab, SlabShape
-from maniple.engine.talk import hear, say
 
 # Orders.
 STEP, CHUNK, RESET, TOUCH, CLOSE = 1, 2, 3, 4, 5
@@ -62,7 +62,7 @@ def work(data: bytes, fds: list[int], is_fork: bool = True) -> None:
     """Run a worker until it is told to close, or until its parent is gone."""
     job: Job = pickle.loads(data)  # noqa: S301  (from our own parent)
     if job.is_fresh and is_fork:
-        become_fresh(data, fds, job.path, job.environment)
+        reexec(data, fds, job.path, job.environment)
     channel_fd, wake_fd, post_mortem, *slab_fd = fds
     faulthandler.enable(file=post_mortem)
     faulthandler.register(STACK_SIGNAL, file=post_mortem, all_threads=True)
@@ -75,20 +75,20 @@ def work(data: bytes, fds: list[int], is_fork: bool = True) -> None:
         _tie(job)
         group = _build(job)
     except ManipleError as error:
-        say(channel, ("refused", _portable(error)))
+        send_message(channel, ("refused", _portable(error)))
         raise SystemExit(3) from None
     except BaseException:
-        say(channel, ("failed", traceback.format_exc()))
+        send_message(channel, ("failed", traceback.format_exc()))
         raise SystemExit(3) from None
     if job.shape is None:
         # The parent makes the slab from what the first worker says of its environments.
-        say(channel, ("built", group.contract))
-        shape = hear(channel)
+        send_message(channel, ("built", group.contract))
+        shape = receive_message(channel)
         slab = Slab(shape, _receive_fd(channel))
     else:
         slab = Slab(job.shape, slab_fd[0])
     worker = _Worker(job, group, slab, channel, wake)
-    say(channel, ("ready", os.getpid()))
+    send_message(channel, ("ready", os.getpid()))
     try:
         worker.serve()
     except EOFError:
@@ -108,10 +108,10 @@ class _Worker:
         self._channel = channel
         self._wake = wake
         self._rows = slice(job.first_row, job.first_row + job.rows)
-        turns = [turn.rows_of(self._rows) for turn in slab.turns]
-        self._cohort = Cohort(group, turns, job.mode, job.first_row)
+        buffers = [buffer.rows_of(self._rows) for buffer in slab.buffers]
+        self._autoreset = Autoreset(group, buffers, job.mode, job.first_row)
         if job.seeds:
-            self._cohort.wait_for_reset(job.seeds)
+            self._autoreset.wait_for_reset(job.seeds)
         self._actions = slab.actions[self._rows]
         self._num_steps = slab.num_steps[self._rows]
         self._base = job.worker * layout.WORDS
@@ -132,7 +132,7 @@ class _Worker:
             try:
                 remarks = self._obey(opcode)
             except Exception:
-                say(self._channel, ("error", traceback.format_exc()))
+                send_message(self._channel, ("error", traceback.format_exc()))
                 raise SystemExit(4) from None
             words[base + layout.EXEC_NS] = perf_counter_ns() - start
             words[base + layout.TALKS] = 0
@@ -140,22 +140,22 @@ class _Worker:
                 # Announced in the slab before it is said, so that the parent knows to listen.
                 words[base + layout.TALKS] = 1
                 self._publish(order)
-                say(self._channel, remarks)
+                send_message(self._channel, remarks)
             else:
                 self._publish(order)
 
     def _obey(self, opcode: int) -> Any:
         words, base = self._slab.words, self._base
-        turn = words[base + layout.TURN]
-        cohort = self._cohort
+        buffer = words[base + layout.TURN]
+        autoreset = self._autoreset
         if opcode == STEP:
-            cohort.step(turn, self._actions[:, 0])
+            autoreset.step(buffer, self._actions[:, 0])
         elif opcode == CHUNK:
-            cohort.chunk(turn, self._actions[:, : words[base + layout.CHUNK]])
-            self._num_steps[:] = cohort.num_steps
+            autoreset.chunk(buffer, self._actions[:, : words[base + layout.CHUNK]])
+            self._num_steps[:] = autoreset.num_steps
         elif opcode == RESET:
             try:
-                self._reset(turn)
+                self._reset(buffer)
             except ManipleError as error:
                 # The caller's mistake, not the simulator's: it need not be replaced.
                 return _portable(error)
@@ -163,18 +163,20 @@ class _Worker:
             return self._touch()
         if self._job.mode is AutoresetMode.SAME_STEP:
             self._keep_finals()
-        return _sayable(cohort.remarks())
+        return _sayable(autoreset.remarks())
 
-    def _reset(self, turn: int) -> None:
+    def _reset(self, buffer: int) -> None:
         slab, part = self._slab, self._rows
-        options = hear(self._channel) if self._slab.words[self._base + layout.CHUNK] else {}
+        options = (
+            receive_message(self._channel) if self._slab.words[self._base + layout.CHUNK] else {}
+        )
         rows = np.flatnonzero(slab.chosen[part])
         has, given = slab.has_seed[part], slab.seeds[part]
         seeds = [int(given[row]) if has[row] else None for row in rows]
-        self._cohort.reset(turn, rows, seeds, options)
+        self._autoreset.reset(buffer, rows, seeds, options)
 
     def _keep_finals(self) -> None:
-        slab, finals = self._slab, self._cohort.finals
+        slab, finals = self._slab, self._autoreset.finals
         slab.final_rows[self._rows] = False
         for final in finals:
             slab.finals.put(final.row, final.obs)
@@ -183,7 +185,7 @@ class _Worker:
 
     def _touch(self) -> tuple[bool, Any]:
         try:
-            result = self._cohort.touch(*hear(self._channel))
+            result = self._autoreset.touch(*receive_message(self._channel))
             pickle.dumps(result)
             return True, result
         except Exception as error:

@@ -16,8 +16,8 @@ from typing import NoReturn
 
 from maniple.core.child import start_child
 from maniple.core.errors import ManipleError
-from maniple.engine.life import die_with, live_and_exit, one_thread_each
-from maniple.engine.talk import Silence, hear, say
+from maniple.engine.channel import ChannelTimeout, receive_message, send_message
+from maniple.engine.lifetime import die_with, live_and_exit, one_thread_each
 
 START_SECONDS = 60.0
 
@@ -36,12 +36,12 @@ class Zygote:
         self._process = _start(words, theirs.fileno())
         theirs.close()
         try:
-            hear(self._channel, monotonic() + START_SECONDS)
-        except (EOFError, Silence):
+            receive_message(self._channel, monotonic() + START_SECONDS)
+        except (EOFError, ChannelTimeout):
             self.close()
             raise ManipleError(
                 "The process that workers are forked from did not start. "
-                f"Try by hand: {sys.executable} -c 'import mujoco, gymnasium'"
+                f"Try by handle: {sys.executable} -c 'import mujoco, gymnasium'"
             ) from None
 
     @property
@@ -52,10 +52,10 @@ class Zygote:
     def fork(self, job: bytes, fds: Sequence[int]) -> int:
         """Start a worker with a pickled job and some descriptors; return its process id."""
         self._read_statuses()
-        say(self._channel, ("fork", len(job)), monotonic() + START_SECONDS)
+        send_message(self._channel, ("fork", len(job)), monotonic() + START_SECONDS)
         _send_with_fds(self._channel, job, fds)
         while True:
-            word, value, *rest = hear(self._channel, monotonic() + START_SECONDS)
+            word, value, *rest = receive_message(self._channel, monotonic() + START_SECONDS)
             if word == "forked":
                 return value
             self._statuses[value] = rest[0]
@@ -65,8 +65,8 @@ class Zygote:
         until = monotonic() + patience_s
         while pid not in self._statuses:
             try:
-                word, value, *rest = hear(self._channel, until)
-            except (EOFError, Silence):
+                word, value, *rest = receive_message(self._channel, until)
+            except (EOFError, ChannelTimeout):
                 return None
             if word == "ended":
                 self._statuses[value] = rest[0]
@@ -82,8 +82,8 @@ class Zygote:
     def _read_statuses(self) -> None:
         while True:
             try:
-                word, value, *rest = hear(self._channel, monotonic())
-            except (EOFError, Silence):
+                word, value, *rest = receive_message(self._channel, monotonic())
+            except (EOFError, ChannelTimeout):
                 return
             if word == "ended":
                 self._statuses[value] = rest[0]
@@ -185,7 +185,7 @@ def _serve(fd: int, parent: int, preload: Sequence[str]) -> None:
     bell.setblocking(False)
     signal.set_wakeup_fd(bell.fileno(), warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    say(channel, ("ready", os.getpid()))
+    send_message(channel, ("ready", os.getpid()))
     import select
 
     while True:
@@ -195,7 +195,7 @@ def _serve(fd: int, parent: int, preload: Sequence[str]) -> None:
             _tell_ended(channel)
         if channel in readable:
             try:
-                _, size = hear(channel)
+                _, size = receive_message(channel)
                 job, fds = _receive_with_fds(channel, size)
             except EOFError:
                 os._exit(0)
@@ -204,7 +204,7 @@ def _serve(fd: int, parent: int, preload: Sequence[str]) -> None:
                 _become_worker(channel, (wake, bell), job, fds)
             for received in fds:
                 os.close(received)
-            say(channel, ("forked", pid))
+            send_message(channel, ("forked", pid))
 
 
 def _tell_ended(channel: socket.socket) -> None:
@@ -216,7 +216,7 @@ def _tell_ended(channel: socket.socket) -> None:
         if pid == 0:
             return
         try:
-            say(channel, ("ended", pid, os.waitstatus_to_exitcode(status)))
+            send_message(channel, ("ended", pid, os.waitstatus_to_exitcode(status)))
         except EOFError:
             os._exit(0)
 

@@ -19,16 +19,16 @@ from maniple.core.seeds import SeedTree
 from maniple.core.space import box, dict_space
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.step import StepArrays, scalar
+from maniple.envs.cameras import Cameras
 from maniple.envs.config import EnvConfig
 from maniple.envs.motion import Motion
 from maniple.envs.row import Row, has_display
-from maniple.envs.sight import Sight
 from maniple.envs.task import Task
-from maniple.sim.batch import Sim
 from maniple.sim.camera import Painter, camera_index, painter, picture
 from maniple.sim.paint import Paint
 from maniple.sim.randomise import Randomiser
 from maniple.sim.scene import compile_model
+from maniple.sim.simulation import Simulation
 from maniple.sim.state import State
 
 NOTHING: dict[int, dict[str, Any]] = {}
@@ -73,7 +73,7 @@ class TaskGroup:
             check_variation(config.variation, task.variations)
         self.model = build_model(task)
         substeps = task.substeps * config.action_repeat
-        self.sim = Sim(self.model, num_envs, threads, substeps, task.reads)
+        self.sim = Simulation(self.model, num_envs, threads, substeps, task.reads)
         self.state = State(self.sim)
         self.seeds = SeedTree(num_envs, rank)
         self._clock = 0
@@ -90,7 +90,7 @@ class TaskGroup:
         self._remarks: dict[int, dict[str, Any]] = {}
         self._actions: NDArray | None = None
         self._rows: dict[int, Row] = {}
-        self._sight = Sight(self.sim, config) if config.cameras else None
+        self._cameras = Cameras(self.sim, config) if config.cameras else None
         self._drawn = np.zeros(num_envs, np.bool_)
         self._painter: Painter | None = None
         self.sim.settle(np.arange(num_envs))
@@ -98,7 +98,7 @@ class TaskGroup:
         self._out = self._previous = StepArrays(
             self.contract.observation, self.contract.extras, num_envs
         )
-        pictures = self._sight.layout if self._sight else ()
+        pictures = self._cameras.layout if self._cameras else ()
         self._numbers = [name for name in self.contract.observation if name not in pictures]
         self._packer = Packer(self._out.obs, self._numbers)
         self._packers: dict[StepArrays, Packer] = {}
@@ -110,7 +110,7 @@ class TaskGroup:
         if packer is None:
             packer = self._packers[arrays] = Packer(arrays.obs, self._numbers)
         self._packer = packer
-        if self._sight is not None:
+        if self._cameras is not None:
             self._drawn[:] = False
 
     def reset(
@@ -144,7 +144,7 @@ class TaskGroup:
         faults = self.sim.faults()
         if faults:
             self._fail(faults)
-        if self._sight is not None:
+        if self._cameras is not None:
             self._moved(slice(None) if active is None else active)
 
     def report(self, final: bool = True) -> None:
@@ -152,8 +152,8 @@ class TaskGroup:
 
         Pictures are left out unless this is the `final` report of a chunk.
         """
-        if self._sight is not None and final:
-            self._draw(self._sight)
+        if self._cameras is not None and final:
+            self._draw(self._cameras)
         # A row that was taken out before may go on producing NaN: nobody sees it.
         if not self._write() and (bad := self._nonfinite_rows()):
             self._fail(bad)
@@ -206,10 +206,10 @@ class TaskGroup:
         if self._painter is not None:
             self._painter.close()
             self._painter = None
-        if self._sight is not None:
-            self._sight.close()
+        if self._cameras is not None:
+            self._cameras.close()
 
-    def _draw(self, sight: Sight) -> None:
+    def _draw(self, sight: Cameras) -> None:
         self._drawn |= sight.stale
         sight.draw(self._out, self._previous, self.randomiser is not None)
         if self.config.render_every > 1:
@@ -217,21 +217,21 @@ class TaskGroup:
 
     def redraw(self, row: int) -> None:
         """Have a row drawn again at the next report, whatever the step."""
-        if self._sight is not None:
-            self._sight.stale[row] = True
+        if self._cameras is not None:
+            self._cameras.stale[row] = True
 
     def _moved(self, rows: NDArray | slice) -> None:
         """Note that rows have to be drawn again, unless this step is between two drawings."""
-        if self._sight is None:
+        if self._cameras is None:
             return
         every = self.config.render_every
         if every == 1:
-            self._sight.stale[rows] = True
+            self._cameras.stale[rows] = True
         else:
             due = (self._clock - self._began) % every == 0
             moved = np.zeros(self.rows, np.bool_)
             moved[rows] = True
-            self._sight.stale |= moved & due
+            self._cameras.stale |= moved & due
 
     def _write(self) -> bool:
         """Derive observations, rewards and flags of every row from its present state.
@@ -321,7 +321,7 @@ class TaskGroup:
         task = self.task
         extras: dict[str, ArraySpec] = {"success": scalar(np.bool_)} if task.has_success else {}
         extras |= self.motion.extras
-        if self._sight and self.config.render_every > 1:
+        if self._cameras and self.config.render_every > 1:
             # Says which pictures are of this step, and which are repeated.
             extras["rendered"] = scalar(np.bool_)
         if self._is_sparse and not task.has_success:
@@ -346,7 +346,7 @@ class TaskGroup:
                 )
                 for name, value in self._observe(self.state).items()
             }
-        ) | (self._sight.layout if self._sight else {})
+        ) | (self._cameras.layout if self._cameras else {})
         return Contract(
             observation=observation,
             action=Layout({"action": self.motion.accepted}),

@@ -10,15 +10,17 @@ from maniple.core.step import StepArrays, scalar
 from maniple.envs.config import EnvConfig
 from maniple.envs.control import choose_control
 from maniple.envs.task import Task
-from maniple.sim.batch import Sim
 from maniple.sim.control.planning import Planning
+from maniple.sim.simulation import Simulation
 from maniple.sim.state import State
 
 
 class Motion:
     """A task's controller, what it makes the servos do, and the actions that it refused."""
 
-    def __init__(self, task: Task, config: EnvConfig, sim: Sim, state: State, threads: int) -> None:
+    def __init__(
+        self, task: Task, config: EnvConfig, sim: Simulation, state: State, threads: int
+    ) -> None:
         self.control = choose_control(task, config, sim.model, sim.rows, threads)
         self._task = task
         self._sim = sim

@@ -17,8 +17,8 @@ from typing import Any
 import psutil
 
 from maniple.core.errors import BadConfig, ManipleError
-from maniple.core.need import need
-from maniple.engine.life import die_with
+from maniple.core.optional import require
+from maniple.engine.lifetime import die_with
 from maniple.learn.post import NAME, NAMESPACE, PROTOCOL, Post
 from maniple.version import __version__
 
@@ -68,7 +68,7 @@ class Cluster:
         self.config = config
         self._note = run_dir / "cluster.json" if run_dir else None
         _use_token(config.token_file.expanduser(), may_create=run_dir is not None)
-        self._ray: Any = need("ray")
+        self._ray: Any = require("ray")
         self._node: subprocess.Popen | None = None
         if self._note is not None and not _answers(config.ip, config.port):
             self._start_head(self._note)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psutil
 
-from maniple.engine.life import die_with
+from maniple.engine.lifetime import die_with
 
 PR_SET_CHILD_SUBREAPER = 36
 OBJECT_STORE_BYTES = 256 * 2**20

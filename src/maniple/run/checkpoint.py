@@ -13,7 +13,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
-from maniple.core.need import need
+from maniple.core.optional import require
 
 WEIGHTS, STATE, MANIFEST = "weights.safetensors", "state.json", "manifest.json"
 
@@ -158,7 +158,7 @@ def find(path: str | Path, best: bool = True) -> Checkpoint:
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray]) -> None:
     """Write arrays to a safetensors file and make sure that they are on the disk."""
-    need("safetensors")
+    require("safetensors")
     import numpy as np
     from safetensors.numpy import save
 
@@ -171,7 +171,7 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray]) -> None:
 
 def read_arrays(path: Path) -> dict[str, NDArray]:
     """Read a safetensors file; nothing in it can run."""
-    need("safetensors")
+    require("safetensors")
     from safetensors.numpy import load_file
 
     return load_file(path)

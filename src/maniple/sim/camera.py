@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig, unknown
-from maniple.sim.display import RAYS, backend
-from maniple.sim.gl import free_context, use_context
+from maniple.sim.gl_backend import RAYS, backend
+from maniple.sim.gl_context import free_context, use_context
 
 QUALITIES = ("lean", "fine")
 

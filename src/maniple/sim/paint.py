@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.sim.note import add_note, find_note, note_names
+from maniple.sim.userdata import add_note, find_note, note_names
 
 PREFIX = "paint."
 PALETTE: Mapping[str, tuple[float, float, float]] = {

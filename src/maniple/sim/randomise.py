@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
-from maniple.sim.batch import Sim
+from maniple.sim.simulation import Simulation
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Randomisation:
 class Randomiser:
     """Draws model fields for rows that begin an episode."""
 
-    def __init__(self, sim: Sim, how: Randomisation) -> None:
+    def __init__(self, sim: Simulation, how: Randomisation) -> None:
         model = sim.model
         self._sim = sim
         self._how = how

@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 
 from maniple.core.errors import unknown
 from maniple.core.quick import squared_gap, squared_norm
-from maniple.sim.batch import Sim
-from maniple.sim.note import find_note
+from maniple.sim.simulation import Simulation
+from maniple.sim.userdata import find_note
 
 
 class State:
     """Named views of a batch, the env axis first. Read them; only `put` writes."""
 
-    def __init__(self, sim: Sim) -> None:
+    def __init__(self, sim: Simulation) -> None:
         self._sim = sim
         self.model = sim.model
         self.qpos = sim.bind("qpos")

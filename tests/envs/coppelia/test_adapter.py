@@ -220,7 +220,7 @@ def test_a_killed_parent_takes_everything_along(coppelia, tmp_path):
         "import maniple, time\n"
         "envs = maniple.make_vec('OpenDrawer', 2, backend='rlbench', cameras=('front',))\n"
         "envs.reset(seed=0)\n"
-        "print(*[hand.pid for hand in envs._engine._hands], flush=True)\n"
+        "print(*[hand.pid for hand in envs._engine._handles], flush=True)\n"
         "time.sleep(100)\n"
     )
     env = {**os.environ, "PYTHONPATH": ":".join(sys.path)}

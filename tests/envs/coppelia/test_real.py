@@ -140,7 +140,7 @@ def test_a_demonstration(make):
 def test_a_killed_simulator_is_replaced(make):
     envs = make(num_envs=2)
     obs, _ = envs.reset(seed=0)
-    os.kill(envs._engine._hands[0].pid, signal.SIGKILL)
+    os.kill(envs._engine._handles[0].pid, signal.SIGKILL)
     still = towards(obs, (0, 0, 0))
     *_, truncated, info = envs.step(still)
     assert truncated.tolist() == [True, False] and "worker_restarted" in info

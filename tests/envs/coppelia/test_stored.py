@@ -13,7 +13,7 @@ from maniple.core.errors import BadConfig
 from maniple.data.demos import load
 from maniple.data.video import save_png
 from maniple.envs.rlbench.config import RLBenchConfig
-from maniple.envs.rlbench.pickled import Thing, read_pickle
+from maniple.envs.rlbench.safe_pickle import Thing, read_pickle
 from maniple.envs.rlbench.stored import DEPTH_STEPS, find_demos, load_demo
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from maniple.cli.bench.contender import OURS, RAW
-from maniple.core.need import need
+from maniple.core.optional import require
 
 INK, FAINT = "#22262b", "#d9dde2"
 COLOURS = {
@@ -22,8 +22,8 @@ LABEL_GAP_PT = 26.0
 
 def draw(rows: list[dict[str, Any]], title: str, path: Path) -> None:
     """Write a PNG: each engine at its best setting for every number of environments."""
-    need("matplotlib").use("Agg")
-    pyplot = need("matplotlib.pyplot")
+    require("matplotlib").use("Agg")
+    pyplot = require("matplotlib.pyplot")
     figure, axes = pyplot.subplots(figsize=(10.5, 6.2), dpi=130)
     counts = sorted({row["num_envs"] for row in rows})
     ends = []
@@ -83,7 +83,7 @@ def _label(engine: str, last: dict[str, Any]) -> tuple[str, str]:
 
 
 def _dress(axes: Any, counts: list[int]) -> None:
-    ticker = need("matplotlib.ticker")
+    ticker = require("matplotlib.ticker")
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xticks(counts, [str(count) for count in counts])

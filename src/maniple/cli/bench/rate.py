@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.cli.bench.noise import PoseNoise, takes_poses
+from maniple.cli.bench.pose_actions import PoseActions, takes_poses
 
 # Drawing actions inside the timed loop would measure numpy's generator: reuse a few batches.
 BATCHES = 16
@@ -50,7 +50,7 @@ def env_steps_per_s(
         watch: Called with what every step returned, for a recorder.
     """
     if takes_poses(envs):
-        noise = PoseNoise(envs, chunk)
+        noise = PoseActions(envs, chunk)
         draw, see = noise.actions, noise.see
     else:
         actions = random_actions(envs, chunk)

@@ -51,12 +51,12 @@ def run(options: Options) -> dict[str, Any]:
     """Measure every setting, write the rows and the picture, name the best."""
     from maniple.cli.bench.contender import OURS
     from maniple.cli.bench.folder import made
-    from maniple.core.need import need
+    from maniple.core.optional import require
     from maniple.core.rank import Rank
 
     rounds, missing = _plan(options)
     # Everything that can be missing is asked for before minutes are spent.
-    need("matplotlib")
+    require("matplotlib")
     out = made(options.out)
     cores = Rank.here().num_cpus()
     rows, failed = _measure(rounds, options, out / "throughput.jsonl")
@@ -114,7 +114,7 @@ def _measure(
     rounds: list[list[Any]], options: Options, path: Path
 ) -> tuple[list[Row], list[dict[str, Any]]]:
     """Return the rows, also written as they come, and who failed."""
-    from maniple.cli.bench.turns import take_turns
+    from maniple.cli.bench.interleave import interleave
     from maniple.cli.progress import bar
 
     rows: list[Row] = []
@@ -122,7 +122,7 @@ def _measure(
     total = sum(map(len, rounds)) * options.turns
     with path.open("w") as file, bar("sweep", total, not options.json) as tick:
         for who in rounds:
-            for standing in take_turns(who, options.turns, options.steps, options.seconds, tick):
+            for standing in interleave(who, options.turns, options.steps, options.seconds, tick):
                 if standing.failure:
                     one = standing.who
                     about = {"engine": one.engine, "setting": one.setting}

@@ -59,10 +59,10 @@ class Options:
 def run(options: Options) -> dict[str, Any]:
     """Time every call, write the rows and the picture, print percentiles."""
     from maniple.cli.bench.folder import made
-    from maniple.core.need import need
+    from maniple.core.optional import require
 
     _check(options)
-    need("matplotlib")
+    require("matplotlib")
     out = made(options.out)
     times, stats = _time_calls(options, out / "trace.mp4")
     files = [out / "trace.jsonl", out / "trace.png"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.core.need import need
+from maniple.core.optional import require
 
 INK, FAINT, GREY = "#22262b", "#d9dde2", "#6b7280"
 COLOURS = {
@@ -31,8 +31,8 @@ def draw(times: dict[str, NDArray], answer: dict[str, Any], path: Path) -> None:
     """Write a PNG: the parts stacked over the calls, and a bar per worker beside them."""
     from maniple.cli.bench.trace import heading
 
-    need("matplotlib").use("Agg")
-    pyplot = need("matplotlib.pyplot")
+    require("matplotlib").use("Agg")
+    pyplot = require("matplotlib.pyplot")
     workers = answer["per_worker"]
     figure, panels = pyplot.subplots(
         1,

@@ -9,9 +9,9 @@ from maniple.cli.data.folder import Options
 
 def run(options: Options) -> dict[str, Any]:
     """Look at every file; the exit code is 1 where something is wrong."""
-    from maniple.core.need import need
+    from maniple.core.optional import require
 
-    need("pyarrow")
+    require("pyarrow")
     from maniple.data.lerobot.check import check
 
     answer = check(options.folder)

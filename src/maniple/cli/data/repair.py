@@ -9,9 +9,9 @@ from maniple.cli.data.folder import Options
 
 def run(options: Options) -> dict[str, Any]:
     """Keep what is whole, set the rest aside, write the meta folder."""
-    from maniple.core.need import need
+    from maniple.core.optional import require
 
-    need("pyarrow")
+    require("pyarrow")
     from maniple.data.lerobot.repair import repair
 
     answer = repair(options.folder)

@@ -57,9 +57,9 @@ class Options:
 
 def run(options: Options) -> dict[str, Any]:
     """Play, write, tell."""
-    from maniple.core.need import need
+    from maniple.core.optional import require
 
-    need("pyarrow")  # Before anything is played.
+    require("pyarrow")  # Before anything is played.
     from maniple.cli.bench.run import pictures
     from maniple.data.lerobot.write import DatasetWriter
     from maniple.registry import find, make_vec

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 
 import tyro
 
-from maniple.core.need import need
+from maniple.core.optional import require
 
-need("torch")
+require("torch")
 
 from maniple.cli.train.screen import Screen  # noqa: E402  (torch is asked for first)
 from maniple.learn.cluster import ClusterConfig, make_token  # noqa: E402
@@ -105,7 +105,7 @@ def _one_actor(options: Options) -> Iterator[None]:
     import os
     import subprocess
 
-    from maniple.engine.life import die_with
+    from maniple.engine.lifetime import die_with
 
     config, cluster, me = options.config, options.cluster, os.getpid()
     words = [sys.executable, "-m", "maniple", "train", kind_of(config.agent), "--role", "actor"]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from maniple.core.errors import BadConfig
-from maniple.core.need import need
+from maniple.core.optional import require
 from maniple.data.lerobot import paths
 from maniple.data.lerobot.stats import Stats, flat
 from maniple.data.lerobot.table import read_whole, write_table
@@ -45,7 +45,7 @@ def episode_row(
 
 def write_episode_row(root: Path, number: int, row: dict[str, Any]) -> None:
     """Write the facts about one episode."""
-    table = need("pyarrow").Table.from_pylist([row])
+    table = require("pyarrow").Table.from_pylist([row])
     write_table(paths.episodes_file(root, number), table)
 
 
@@ -59,7 +59,7 @@ def read_episode_rows(root: Path, with_stats: bool = False) -> list[dict[str, An
 
 def write_tasks(root: Path, tasks: list[str]) -> None:
     """Write the sentences, as pandas writes a table that has them as its index."""
-    pa = need("pyarrow")
+    pa = require("pyarrow")
     table = pa.table({"task_index": pa.array(range(len(tasks)), pa.int64()), "task": tasks})
     column = lambda name, kind, numpy: {  # noqa: E731
         "name": name,

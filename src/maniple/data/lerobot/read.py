@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
-from maniple.core.need import need
+from maniple.core.optional import require
 from maniple.data.episode import NO_SEED, Episode
 from maniple.data.lerobot import meta
 from maniple.data.lerobot.features import Features
@@ -75,7 +75,7 @@ class Dataset:
         table = self._last[1]
         # Ours have an episode per file; LeRobot's have many.
         if row["length"] != table.num_rows:
-            equal = need("pyarrow.compute").equal
+            equal = require("pyarrow.compute").equal
             table = table.filter(equal(table["episode_index"], episode))
         if row["length"] != table.num_rows:
             raise BadConfig(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
-from maniple.core.need import need
+from maniple.core.optional import require
 from maniple.data.episode import Episode
 from maniple.data.lerobot.features import NEXT, STATE, Column, Features
 from maniple.data.lerobot.whole import write_whole
@@ -22,7 +22,7 @@ ABOUT = b"maniple"
 
 def to_table(episode: Episode, features: Features, fps: int, about: dict[str, Any]) -> Any:
     """Return the table of an episode, numbered as if it were the dataset's only one."""
-    pa = need("pyarrow")
+    pa = require("pyarrow")
     steps = len(episode)
     columns: dict[str, Any] = {}
     for column in features.columns:
@@ -49,7 +49,7 @@ def to_table(episode: Episode, features: Features, fps: int, about: dict[str, An
 
 def numbered(table: Any, episode: int, first_row: int, task: int) -> Any:
     """Return a table with its place in the dataset filled in."""
-    pa = need("pyarrow")
+    pa = require("pyarrow")
     rows = table.num_rows
     numbers = {
         "index": pa.array(np.arange(first_row, first_row + rows, dtype=np.int64)),
@@ -69,13 +69,13 @@ def about_of(table: Any) -> dict[str, Any] | None:
 
 def write_table(path: Path, table: Any) -> None:
     """Write a parquet file in one piece."""
-    pq = need("pyarrow.parquet")
+    pq = require("pyarrow.parquet")
     write_whole(path, lambda part: pq.write_table(table, part, compression="snappy"))
 
 
 def read_table(path: Path, columns: list[str] | None = None, without: str = "") -> Any:
     """Read a parquet file: all of it, some columns, or those that do not begin with a word."""
-    with need("pyarrow.parquet").ParquetFile(path) as file:
+    with require("pyarrow.parquet").ParquetFile(path) as file:
         if without:
             columns = [n for n in file.schema_arrow.names if not n.startswith(without)]
         # One thread: to start more costs more than such a small file.
@@ -131,7 +131,7 @@ def _stored(episode: Episode, features: Features, column: Column) -> NDArray:
 
 def _arrow(array: NDArray, column: Column) -> Any:
     """Lay (rows, *shape) out as LeRobot does: plain, a list of fixed length, or nested lists."""
-    pa = need("pyarrow")
+    pa = require("pyarrow")
     values = pa.array(np.ascontiguousarray(array).reshape(-1))
     shape = column.shape
     if shape in ((), (1,)):
@@ -145,10 +145,10 @@ def _arrow(array: NDArray, column: Column) -> Any:
 
 
 def _constant(value: int, rows: int) -> Any:
-    return need("pyarrow").array(np.full(rows, value, np.int64))
+    return require("pyarrow").array(np.full(rows, value, np.int64))
 
 
 def _is_flat(kind: Any) -> bool:
-    types = need("pyarrow.types")
+    types = require("pyarrow.types")
     is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
     return not is_list

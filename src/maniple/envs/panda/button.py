@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.envs.panda.parts import Rgba, add_box, add_fixture, add_moving
-from maniple.envs.panda.stage import PandaTask
+from maniple.envs.panda.table import PandaTask
 from maniple.sim.paint import add_paint
 from maniple.sim.state import State
 

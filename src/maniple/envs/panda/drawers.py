@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from maniple.envs.panda.expert import Goal, Seen
 from maniple.envs.panda.named import named
 from maniple.envs.panda.parts import Rgba, add_box, add_fixture, add_moving
-from maniple.envs.panda.stage import PandaTask
+from maniple.envs.panda.table import PandaTask
 from maniple.sim.rotation import quat_mul
 from maniple.sim.state import State
 

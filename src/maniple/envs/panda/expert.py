@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.envs.panda.stage import PandaTask
+from maniple.envs.panda.table import PandaTask
 from maniple.sim.rotation import quat_mul, quat_rotate, quat_yaw, turn_angle, turn_part, yaw_quat
 
 Obs = dict[str, NDArray]

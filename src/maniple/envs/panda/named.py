@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maniple.envs.panda.hold import NOTE
+from maniple.envs.panda.grasp import NOTE
 from maniple.sim.state import State
 
 

@@ -13,7 +13,7 @@ from maniple.core.seeds import SeedTree
 from maniple.core.step import StepArrays
 from maniple.envs.rlbench.config import LOW_DIM, RLBenchConfig
 from maniple.envs.rlbench.contract import contract
-from maniple.envs.rlbench.seen import arrays_of, demo_arrays
+from maniple.envs.rlbench.observation import arrays_of, demo_arrays
 from maniple.envs.rlbench.simulator import InvalidAction, Simulator
 
 

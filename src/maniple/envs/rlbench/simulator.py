@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
-from maniple.envs.rlbench.accepted import call, has_parameter
+from maniple.envs.rlbench.compat import call, has_parameter
 from maniple.envs.rlbench.config import CAMERAS, LOW_DIM, POSE_MODES, STATES, RLBenchConfig
 from maniple.envs.rlbench.home import Home
 from maniple.sim.xvfb import Xvfb, wants_own_display

@@ -14,8 +14,8 @@ from maniple.core.errors import BadConfig
 from maniple.envs.rlbench.config import RLBenchConfig
 from maniple.envs.rlbench.contract import observations
 from maniple.envs.rlbench.names import find_task
-from maniple.envs.rlbench.pickled import Thing, read_pickle
-from maniple.envs.rlbench.seen import demo_arrays
+from maniple.envs.rlbench.observation import demo_arrays
+from maniple.envs.rlbench.safe_pickle import Thing, read_pickle
 
 DEPTH_STEPS = 2**24 - 1
 """Depth is stored in the three bytes of a colour, as a fraction of the way from near to far."""

@@ -8,16 +8,16 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.sim.batch import Sim
-from maniple.sim.control.clearance import Clearance
-from maniple.sim.control.connect import connect, is_clear, shortened
+from maniple.sim.control.collision import CollisionCheck
 from maniple.sim.control.grip import Grip
 from maniple.sim.control.ik import Approach, Kinematics
+from maniple.sim.control.ik_restarts import find_near
 from maniple.sim.control.pose import checked_pose, pose_spec
-from maniple.sim.control.starts import find_near
+from maniple.sim.control.rrt_connect import connect, is_clear, shortened
 from maniple.sim.robots.chain import Vec3
 from maniple.sim.robots.robot import Robot
 from maniple.sim.rotation import quat_mat
+from maniple.sim.simulation import Simulation
 
 STARTS = 16
 MOST_RAD_S, MOST_RAD_S2 = 1.5, 6.0
@@ -43,7 +43,7 @@ class Planning:
         self._box = np.array(low_m) - 1e-6, np.array(high_m) + 1e-6
         self._kinematics = Kinematics(robot, base, STARTS, 1)
         self._single = Kinematics(robot, base, 1, 1)
-        self._clearance = Clearance(model, robot)
+        self._clearance = CollisionCheck(model, robot)
         self._arm = [model.actuator(name).id for name in robot.joints]
         self._grip = Grip(model, robot)
         self._how = Approach(posture=robot.home[: len(robot.joints)])
@@ -53,7 +53,7 @@ class Planning:
         return ctrl
 
     def ways(
-        self, actions: NDArray, ctrl: NDArray, sim: Sim, active: NDArray[np.bool_] | None
+        self, actions: NDArray, ctrl: NDArray, sim: Simulation, active: NDArray[np.bool_] | None
     ) -> list[NDArray]:
         """Return every row's servo targets one period after the other, (steps, nu); () stays."""
         pos, quat, is_sound = checked_pose(actions, *self._box)
@@ -69,7 +69,7 @@ class Planning:
         return ways
 
     def _path(
-        self, row: int, pos: NDArray, mat: NDArray, ctrl: NDArray, sim: Sim
+        self, row: int, pos: NDArray, mat: NDArray, ctrl: NDArray, sim: Simulation
     ) -> list[NDArray] | None:
         start = ctrl[row, self._arm]
         seed = zlib.crc32(pos.tobytes() + start.tobytes())
@@ -134,7 +134,7 @@ def timed(path: list[NDArray], period_s: float) -> tuple[NDArray, NDArray]:
     return times, np.stack(columns, 1)
 
 
-def _held_body(sim: Sim, row: int) -> int:
+def _held_body(sim: Simulation, row: int) -> int:
     """Number of the body that is welded to the hand, or -1."""
     if sim.model.neq == 0:
         return -1

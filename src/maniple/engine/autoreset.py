@@ -1,0 +1,210 @@
+"""Give one group of environments autoreset and action chunks, right beside the simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+
+from maniple.core.errors import ResetNeeded
+from maniple.core.group import Group, RowByRow
+from maniple.core.quick import all_true, any_true
+from maniple.core.step import StepArrays
+from maniple.engine.row_attribute import touch
+
+
+class Final(NamedTuple):
+    """How an episode ended, where its row was reset in the same step."""
+
+    row: int
+    obs: dict[str, NDArray]
+    extras: dict[str, NDArray]
+
+
+class Autoreset:
+    """A group, two sets of arrays that take buffers, and the rows that wait for their reset."""
+
+    def __init__(
+        self, group: Group, buffers: Sequence[StepArrays], mode: AutoresetMode, first_row: int = 0
+    ) -> None:
+        self.group = group
+        self.rows = buffers[0].rows
+        self.first_row = first_row
+        self.finals: list[Final] = []
+        self.num_steps = np.zeros(self.rows, np.int64)
+        """Steps that each row took in the last chunk."""
+        self._soloists = group if isinstance(group, RowByRow) else None
+        self._buffers = buffers
+        self._mode = mode
+        self._ended = np.zeros(self.rows, np.bool_)
+        self._has_ended = False
+        self._chunk_ends = np.zeros((2, self.rows), np.bool_)
+        self._remarks: dict[int, dict[str, Any]] = {}
+        self._first_seeds: Sequence[int | None] | None = None
+
+    def wait_for_reset(self, seeds: Sequence[int]) -> None:
+        """Treat every row as ended: the next step begins its episode, with these seeds."""
+        self._ended[:] = True
+        self._has_ended = True
+        self._first_seeds = seeds
+
+    def remarks(self) -> dict[int, dict[str, Any]]:
+        """Return and forget what is to be said of single rows."""
+        latest = self.group.infos()
+        if not self._remarks:
+            return latest
+        remarks, self._remarks = self._remarks, {}
+        for row, remark in latest.items():
+            remarks.setdefault(row, {}).update(remark)
+        return remarks
+
+    def touch(self, what: str, name: str, args: tuple, kwargs: dict, values: Any = None) -> list:
+        """Get, set or call an attribute in every row."""
+        results = []
+        for row in range(self.rows):
+            value = None if values is None else values[row]
+            results.append(touch(self.group.row(row), what, name, args, kwargs, value))
+        if name == "sim_state":
+            self._keep_ends(what, results if values is None else values)
+        return results
+
+    def _keep_ends(self, what: str, states: Sequence[Any]) -> None:
+        """Let a row's state tell, or set, whether the row waits for its reset."""
+        for row, state in enumerate(states):
+            counters = state.get("counters", {}) if isinstance(state, dict) else {}
+            if what == "set":
+                self._ended[row] = bool(counters.get("has_ended", False))
+            else:
+                counters["has_ended"] = bool(self._ended[row])
+        self._has_ended = bool(self._ended.any())
+
+    def reset(
+        self, buffer: int, rows: NDArray[np.intp], seeds: Sequence[int | None], options: dict
+    ) -> None:
+        """Begin a new episode in `rows`; the others are shown as they are."""
+        arrays = self._begin(buffer)
+        if len(rows):
+            self.group.reset(rows, seeds, options)
+        self._ended[rows] = False
+        self._has_ended = bool(self._ended.any())
+        self.group.report()
+        arrays.reward[:] = 0.0
+        arrays.terminated[:] = arrays.truncated[:] = False
+
+    def step(self, buffer: int, actions: NDArray) -> None:
+        """Take one action in every row."""
+        arrays = self._begin(buffer)
+        if not self._has_ended:
+            self.group.step(actions, None)
+            self.group.report()
+        else:
+            self._step_and_restart(arrays, actions)
+        self._finish(arrays)
+
+    def chunk(self, buffer: int, actions: NDArray) -> None:
+        """Take actions (rows, K, ...) one after the other; a row that ends stops there.
+
+        A row that waits for its reset gets it, and ignores the whole chunk: those actions were
+        meant for the episode that is over.
+        """
+        arrays = self._begin(buffer)
+        running = self._restart()
+        self.num_steps[:] = 0
+        if self._soloists is not None:
+            arrays.reward[:] = 0.0
+            arrays.ends[:] = False
+            self._soloists.chunk(actions, running, self.num_steps)
+            total = arrays.reward.copy()
+            self.group.report()
+            arrays.reward[:] = total
+        else:
+            total = self._step_together(arrays, actions, running)
+            self.group.report()
+            # A row may fail in the last report, when its observation is written: it ends there.
+            self._chunk_ends[1] |= running & arrays.truncated
+            arrays.reward[:] = total
+            arrays.ends[:] = self._chunk_ends
+        self._finish(arrays)
+
+    def _step_together(
+        self, arrays: StepArrays, actions: NDArray, running: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Step the running rows, which become fewer; return the sums of their rewards."""
+        total = np.zeros(self.rows)
+        self._chunk_ends[:] = False
+        is_everyone = all_true(running)
+        for k in range(actions.shape[1]):
+            if not (is_everyone or any_true(running)):
+                break
+            self.group.step(actions[:, k], None if is_everyone else running)
+            self.group.report(final=False)
+            if is_everyone and not any_true(arrays.ends):
+                total += arrays.reward
+                self.num_steps += 1
+                continue
+            is_everyone = False
+            total += np.where(running, arrays.reward, 0.0)
+            self._chunk_ends |= running & arrays.ends
+            self.num_steps += running
+            running &= ~(self._chunk_ends[0] | self._chunk_ends[1])
+        return total
+
+    def _begin(self, buffer: int) -> StepArrays:
+        arrays = self._buffers[buffer]
+        self.group.bind(arrays)
+        self.finals = []
+        return arrays
+
+    def _restart(self) -> NDArray[np.bool_]:
+        """Reset the rows that wait for it; return the rows to be stepped."""
+        if not self._has_ended:
+            return np.ones(self.rows, np.bool_)
+        if self._mode is AutoresetMode.DISABLED:
+            rows = (self.first_row + np.flatnonzero(self._ended)).tolist()
+            raise ResetNeeded(
+                f"Rows {rows} have ended and autoreset is disabled. Reset them first: "
+                "envs.reset(options={'reset_mask': terminated | truncated})."
+            )
+        waiting = np.flatnonzero(self._ended)
+        seeds: Sequence[int | None] = [None] * len(waiting)
+        if self._first_seeds is not None:
+            seeds, self._first_seeds = self._first_seeds, None
+        self.group.reset(waiting, seeds, {})
+        return ~self._ended
+
+    def _step_and_restart(self, arrays: StepArrays, actions: NDArray) -> None:
+        running = self._restart()
+        if running.any():
+            self.group.step(actions, running)
+        self.group.report()
+        waited = ~running
+        arrays.reward[waited] = 0.0
+        arrays.terminated[waited] = arrays.truncated[waited] = False
+
+    def _finish(self, arrays: StepArrays) -> None:
+        has_ended = any_true(arrays.ends)
+        if has_ended or self._has_ended:
+            np.logical_or(arrays.terminated, arrays.truncated, out=self._ended)
+        self._has_ended = has_ended
+        if has_ended and self._mode is AutoresetMode.SAME_STEP:
+            self._restart_at_once(arrays)
+
+    def _restart_at_once(self, arrays: StepArrays) -> None:
+        rows = np.flatnonzero(self._ended)
+        self._remarks = self.group.infos()
+        for row in rows.tolist():
+            remark = self._remarks.pop(row, {})
+            if remark:
+                # The remark is about the episode that is over.
+                self._remarks[row] = {"final_info": remark}
+            obs, extras = arrays.obs.take(row), arrays.extras.take(row)
+            self.finals.append(Final(self.first_row + row, obs, extras))
+        kept = arrays.reward.copy(), arrays.terminated.copy(), arrays.truncated.copy()
+        self.group.reset(rows, [None] * len(rows), {})
+        self.group.report()
+        arrays.reward[:], arrays.terminated[:], arrays.truncated[:] = kept
+        self._ended[:] = False
+        self._has_ended = False

@@ -1,0 +1,105 @@
+"""What the parent knows of one worker: its rows, its process, its channels, its past."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+from collections import deque
+from time import monotonic
+
+from maniple.engine import slab as layout
+from maniple.engine.stats import Times
+
+
+class WorkerHandle:
+    """One worker, as long as it lives and through all its replacements."""
+
+    def __init__(self, index: int, rows: slice) -> None:
+        self.index = index
+        self.rows = rows
+        base = index * layout.WORDS
+        self.order_at, self.done_at = base + layout.ORDER, base + layout.DONE
+        self.base, self.sleeps_at = base, base + layout.SLEEPS
+        self.order = 0
+        self.buffer = 0
+        """Which set of arrays its last order writes."""
+        self.is_sent = False
+        """Whether an order of send() waits for recv()."""
+        self.incarnation = 0
+        self.is_ready = False
+        self.is_alive = False
+        self.is_known_dead = False
+        """Whether its death was seen when nobody waited for it."""
+        self.exec_times = Times()
+        self.deaths: deque[float] = deque()
+        self.restarts = 0
+        self.pid = -1
+        self.pidfd = -1
+        self.post_mortem = -1
+        self.channel: socket.socket | None = None
+        self.wake: socket.socket | None = None
+
+    @property
+    def num_rows(self) -> int:
+        """How many environments it has."""
+        return self.rows.stop - self.rows.start
+
+    def adopt(
+        self, pid: int, channel: socket.socket, wake: socket.socket, post_mortem: int
+    ) -> None:
+        """Take a process that was just started."""
+        self.pid, self.channel, self.wake, self.post_mortem = pid, channel, wake, post_mortem
+        self.pidfd = os.pidfd_open(pid)
+        self.is_alive, self.is_ready, self.is_known_dead = True, False, False
+
+    @property
+    def row_names(self) -> str:
+        """Its rows, as people write them: 3 or 3-5."""
+        first, last = self.rows.start, self.rows.stop - 1
+        return str(first) if first == last else f"{first}-{last}"
+
+    def has_exited(self, patience_s: float = 0.0) -> bool:
+        """Whether the process has ended, waiting for that a little."""
+        if self.pidfd < 0:
+            return True
+        poll = select.poll()
+        poll.register(self.pidfd, select.POLLIN)
+        return bool(poll.poll(patience_s * 1000))
+
+    def kill(self, signum: int = signal.SIGKILL) -> None:
+        """Send a signal; a process that has ended already takes no harm, nor does a stranger."""
+        if self.pidfd >= 0:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.pidfd, signum)
+
+    def last_words(self) -> str:
+        """Read the stack that a crash or our question left in the post-mortem file."""
+        if self.post_mortem < 0:
+            return ""
+        size = os.fstat(self.post_mortem).st_size
+        return os.pread(self.post_mortem, min(size, 1 << 16), 0).decode(errors="replace").strip()
+
+    def let_go(self) -> None:
+        """Close every descriptor of the process."""
+        for name in ("channel", "wake"):
+            end = getattr(self, name)
+            if end is not None:
+                end.close()
+                setattr(self, name, None)
+        for name in ("pidfd", "post_mortem"):
+            fd = getattr(self, name)
+            if fd >= 0:
+                os.close(fd)
+                setattr(self, name, -1)
+        self.is_alive = self.is_ready = False
+
+    def count_death(self, window_s: float) -> int:
+        """Note a death; return how many there were within the window."""
+        now = monotonic()
+        self.deaths.append(now)
+        while self.deaths and now - self.deaths[0] > window_s:
+            self.deaths.popleft()
+        return len(self.deaths)

@@ -1,0 +1,1 @@
+"""One file per RLBench task: its scene, its success, its expert."""
