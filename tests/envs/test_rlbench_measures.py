@@ -274,5 +274,6 @@ def test_joints(task):
 @pytest.mark.parametrize("name", THRESHOLDS)
 def test_thresholds(name):
     module, constant = name.split(".")
-    ours = getattr(importlib.import_module(f"maniple.envs.panda.tasks.{module}"), constant)
+    folder = "tasks." if module in RLBENCH else ""
+    ours = getattr(importlib.import_module(f"maniple.envs.panda.{folder}{module}"), constant)
     assert ours == pytest.approx(THRESHOLDS[name])
