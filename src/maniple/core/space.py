@@ -74,7 +74,8 @@ def _leaves(space: spaces.Space, path: tuple[str, ...]) -> Iterator[tuple[str, A
         for i, inner in enumerate(space):
             yield from _leaves(inner, (*path, str(i)))
     elif isinstance(space, spaces.Box):
-        yield _name(path), ArraySpec(space.shape, space.dtype, space.low, space.high)
+        image = "rgb" if _is_picture(space) else None
+        yield _name(path), ArraySpec(space.shape, space.dtype, space.low, space.high, image)
     elif isinstance(space, spaces.Discrete):
         start = int(space.start)
         yield _name(path), ArraySpec((), space.dtype, start, start + int(space.n) - 1)
@@ -107,3 +108,8 @@ def _parts(space: spaces.Space, path: tuple[str, ...], value: Any) -> Iterator[t
             yield from _parts(inner, (*path, str(i)), value[i])
     else:
         yield _name(path), value
+
+
+def _is_picture(space: spaces.Box) -> bool:
+    """Bytes of height x width x channels: how Gymnasium's environments show a picture."""
+    return space.dtype == np.uint8 and len(space.shape) == 3 and space.shape[2] in (1, 3, 4)

@@ -11,17 +11,24 @@ from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
 
+IMAGE_KINDS = ("rgb", "depth", "segmentation", "mask", "point_cloud")
+
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """Shape, type and bounds of one array of one environment."""
+    """Shape, type, bounds and meaning of one array of one environment."""
 
     shape: tuple[int, ...]
     dtype: np.dtype = field(default_factory=lambda: np.dtype(np.float32))
     low: float | NDArray = -np.inf
     high: float | NDArray = np.inf
+    image: str | None = None
+    """Which kind of picture this is, one of IMAGE_KINDS; None: plain numbers."""
+    meaning: str = ""
+    """Units, frame and order of the numbers, for people: 'position (m), quaternion xyzw; world'."""
 
     def __post_init__(self) -> None:
+        assert self.image is None or self.image in IMAGE_KINDS, self.image
         object.__setattr__(self, "shape", tuple(int(n) for n in self.shape))
         object.__setattr__(self, "dtype", np.dtype(self.dtype))
 
@@ -30,6 +37,7 @@ class ArraySpec:
             isinstance(other, ArraySpec)
             and self.shape == other.shape
             and self.dtype == other.dtype
+            and self.image == other.image
             and all(
                 np.array_equal(a, b) for a, b in zip(self.bounds(), other.bounds(), strict=True)
             )

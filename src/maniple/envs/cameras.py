@@ -87,9 +87,9 @@ class Cameras:
 
 def _picture_spec(kind: str, size: tuple[int, int]) -> ArraySpec:
     if kind == "rgb":
-        return ArraySpec((*size, 3), np.dtype(np.uint8), 0, 255)
+        return ArraySpec((*size, 3), np.dtype(np.uint8), 0, 255, image=kind)
     if kind == "depth":
-        return ArraySpec(size, np.dtype(np.float32), NEAR_M, FAR_M)
+        return ArraySpec(size, np.dtype(np.float32), NEAR_M, FAR_M, image=kind)
     if kind == "point_cloud":
-        return ArraySpec((*size, 3), np.dtype(np.float32), -FAR_M, FAR_M)
-    return ArraySpec(size, np.dtype(np.int32), -1, np.iinfo(np.int32).max)
+        return ArraySpec((*size, 3), np.dtype(np.float32), -FAR_M, FAR_M, image=kind)
+    return ArraySpec(size, np.dtype(np.int32), -1, np.iinfo(np.int32).max, image=kind)

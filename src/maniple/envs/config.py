@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from math import isfinite
 
 from maniple.core.errors import BadConfig, closest
+from maniple.core.spec import IMAGE_KINDS
 
 CONTROLS = (
     "raw",
@@ -21,7 +22,6 @@ CONTROLS = (
 GRASPS = (None, "attach", "contact")
 REWARDS = ("dense", "sparse")
 QUALITIES = ("lean", "fine")
-IMAGE_KINDS = ("rgb", "depth", "segmentation", "mask", "point_cloud")
 RENDER_MODES = (None, "rgb_array", "human")
 
 

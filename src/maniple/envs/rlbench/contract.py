@@ -109,10 +109,10 @@ def observations(config: RLBenchConfig, low_dim: int | None = None) -> Layout:
         arrays[name] = ArraySpec(shape, FLOAT)
     height, width = config.image_size
     kinds = {
-        "rgb": ArraySpec((height, width, 3), np.dtype(np.uint8), 0, 255),
-        "depth": ArraySpec((height, width), FLOAT, 0.0),
-        "mask": ArraySpec((height, width), np.dtype(np.int32)),
-        "point_cloud": ArraySpec((height, width, 3), FLOAT),
+        "rgb": ArraySpec((height, width, 3), np.dtype(np.uint8), 0, 255, image="rgb"),
+        "depth": ArraySpec((height, width), FLOAT, 0.0, image="depth"),
+        "mask": ArraySpec((height, width), np.dtype(np.int32), image="mask"),
+        "point_cloud": ArraySpec((height, width, 3), FLOAT, image="point_cloud"),
     }
     for camera in config.cameras:
         arrays |= {f"{camera}_{kind}": kinds[kind] for kind in config.image_kinds}
