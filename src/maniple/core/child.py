@@ -1,31 +1,61 @@
-"""Start a child process that the kernel ties to this process, not to a thread of it."""
+"""Start a child process that ends when this process ends."""
 
 from __future__ import annotations
 
+import ctypes
+import os
+import shutil
+import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from typing import Any
 
+_PR_SET_PDEATHSIG = 1
 
-def start_child(words: Sequence[str], **options: Any) -> subprocess.Popen:
-    """Start a child from a thread that lasts.
+# A program of its own and not preexec_fn, which may deadlock in a process with threads; not
+# setpriv, which does not notice that the parent died before the kernel was asked.
+# Python ignores SIGPIPE and SIGXFSZ, and an exec would hand that on.
+_STUB = f"""
+import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl({_PR_SET_PDEATHSIG}, int(sys.argv[2]), 0, 0, 0)
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+if os.getppid() == int(sys.argv[1]):
+    os.execvp(sys.argv[3], sys.argv[3:])
+"""
 
-    The kernel's parent-death signal fires when the *thread* that started a child ends, which
-    need not be the end of the process. So a thread that may end has another one start the
-    child, and that one stays until the child is gone.
+
+def start_child(
+    words: Sequence[str], signum: int = signal.SIGKILL, **options: Any
+) -> subprocess.Popen:
+    """Start a program that gets a signal from the kernel when this process ends.
+
+    The kernel sends it when the *thread* that started the child ends, which need not be the end
+    of the process. So unless this is the main thread, another one starts the child and stays
+    until the child is gone.
+
+    Args:
+        words: The command.
+        signum: What the child is ended with.
+        options: As subprocess.Popen takes them.
 
     Raises:
-        OSError: No process or descriptor is left for it.
+        OSError: There is no such program, or no process or descriptor is left for it.
     """
+    if shutil.which(words[0]) is None:
+        raise FileNotFoundError(f"There is no program {words[0]!r}.")
+    tie = [sys.executable, "-I", "-S", "-c", _STUB, str(os.getpid()), str(int(signum))]
+    command = [*tie, *words]
     if threading.current_thread() is threading.main_thread():
-        return subprocess.Popen(words, **options)
+        return subprocess.Popen(command, **options)
     made: list[subprocess.Popen | BaseException] = []
     is_started = threading.Event()
 
     def start_and_last() -> None:
         try:
-            made.append(subprocess.Popen(words, **options))
+            made.append(subprocess.Popen(command, **options))
         except BaseException as error:
             made.append(error)
         is_started.set()
@@ -37,3 +67,16 @@ def start_child(words: Sequence[str], **options: Any) -> subprocess.Popen:
     if isinstance(made[0], BaseException):
         raise made[0]
     return made[0]
+
+
+def die_with(parent: int, signum: int = signal.SIGKILL) -> None:
+    """Ask the kernel to end this process, which was forked, when its parent ends.
+
+    Args:
+        parent: The process that must still be the parent now; if it is not, it has died already.
+        signum: What to be ended with.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PR_SET_PDEATHSIG, int(signum), 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(0)

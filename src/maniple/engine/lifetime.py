@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Callable
 from typing import NoReturn
 
-_PR_SET_PDEATHSIG = 1
+from maniple.core.child import die_with
+
 THREAD_LIMITS = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -18,19 +17,6 @@ THREAD_LIMITS = (
     "NUMEXPR_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
-
-
-def die_with(parent: int, signum: int = signal.SIGKILL) -> None:
-    """Ask the kernel to end this process when its parent ends.
-
-    Args:
-        parent: The process that must still be the parent now; if it is not, it has died already.
-        signum: What to be ended with.
-    """
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(_PR_SET_PDEATHSIG, int(signum), 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(0)
 
 
 def follow_launcher() -> None:

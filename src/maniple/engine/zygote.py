@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from time import monotonic
 from typing import NoReturn
 
-from maniple.core.child import start_child
+from maniple.core.child import die_with, start_child
 from maniple.core.errors import ManipleError
 from maniple.engine.channel import ChannelTimeout, receive_message, send_message
-from maniple.engine.lifetime import die_with, live_and_exit, one_thread_each
+from maniple.engine.lifetime import live_and_exit, one_thread_each
 
 START_SECONDS = 60.0
 
@@ -32,7 +32,7 @@ class Zygote:
     def __init__(self, preload: Sequence[str]) -> None:
         self._channel, theirs = socket.socketpair()
         self._statuses: dict[int, int] = {}
-        words = [sys.executable, "-m", __name__, str(theirs.fileno()), str(os.getpid()), *preload]
+        words = [sys.executable, "-m", __name__, str(theirs.fileno()), *preload]
         self._process = _start(words, theirs.fileno())
         theirs.close()
         try:
@@ -168,9 +168,8 @@ def _receive_with_fds(channel: socket.socket, size: int) -> tuple[bytes, list[in
     return data, list(fds)
 
 
-def _serve(fd: int, parent: int, preload: Sequence[str]) -> None:
+def _serve(fd: int, preload: Sequence[str]) -> None:
     """Be the zygote: import, then fork on request until the parent is gone."""
-    die_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     import gc
     import importlib
@@ -237,4 +236,4 @@ def _become_worker(channel: socket.socket, bells: tuple, job: bytes, fds: list[i
 
 
 if __name__ == "__main__":
-    _serve(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
+    _serve(int(sys.argv[1]), sys.argv[2:])

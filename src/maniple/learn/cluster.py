@@ -16,9 +16,9 @@ from typing import Any
 
 import psutil
 
+from maniple.core.child import start_child
 from maniple.core.errors import BadConfig, ManipleError
 from maniple.core.optional import require
-from maniple.engine.lifetime import die_with
 from maniple.learn.post import NAME, NAMESPACE, PROTOCOL, Post
 from maniple.version import __version__
 
@@ -145,14 +145,13 @@ class Cluster:
 
     def _join_from_elsewhere(self) -> None:
         """Make this machine a node of the learner's cluster, for as long as we are here."""
-        me = os.getpid()
-        self._node = subprocess.Popen(
+        self._node = start_child(
             [
                 sys.executable, "-m", "ray.scripts.scripts", "start", "--block",
                 f"--address={self.config.ip}:{self.config.port}", "--disable-usage-stats",
             ],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            preexec_fn=lambda: die_with(me, signal.SIGTERM),
+            signum=signal.SIGTERM,
         )  # fmt: skip
 
     def _connect(self) -> None:

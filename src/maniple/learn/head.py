@@ -7,7 +7,6 @@ or when no learner has given a sign of life for a while.
 from __future__ import annotations
 
 import ctypes
-import os
 import signal
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import psutil
 
-from maniple.engine.lifetime import die_with
+from maniple.core.child import start_child
 
 PR_SET_CHILD_SUBREAPER = 36
 OBJECT_STORE_BYTES = 256 * 2**20
@@ -28,15 +27,14 @@ def main(ip: str, port: str, beat: str, patience_s: str) -> int:
     # What Ray starts in the background becomes our child when its own parent ends.
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    me = os.getpid()
-    ray = subprocess.Popen(
+    ray = start_child(
         [
             sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block",
             f"--node-ip-address={ip}", f"--port={port}", "--include-dashboard=false",
             "--disable-usage-stats", f"--object-store-memory={OBJECT_STORE_BYTES}",
         ],
         stdin=subprocess.DEVNULL,
-        preexec_fn=lambda: die_with(me, signal.SIGTERM),
+        signum=signal.SIGTERM,
     )  # fmt: skip
     try:
         while ray.poll() is None and not _is_stale(Path(beat), float(patience_s)):

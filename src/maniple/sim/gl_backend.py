@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from maniple.core.atomic import write_text
 from maniple.core.errors import BadConfig
 from maniple.sim.xvfb import SWITCHES, wants_own_display
 
@@ -145,12 +146,7 @@ def _remembered() -> str | None:
 
 
 def _remember(chosen: str) -> None:
-    path = _memory()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        found = {"machine": _machine(), "backend": chosen, "time": time.time()}
-        temporary = path.with_suffix(f".{os.getpid()}")
-        temporary.write_text(json.dumps(found))
-        temporary.replace(path)
-    except OSError:
-        pass  # A home that cannot be written only costs another try.
+    found = {"machine": _machine(), "backend": chosen, "time": time.time()}
+    # A home that cannot be written only costs another try.
+    with contextlib.suppress(OSError):
+        write_text(_memory(), json.dumps(found))

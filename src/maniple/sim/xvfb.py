@@ -7,10 +7,10 @@ import os
 import re
 import select
 import shutil
+import signal
 import socket
 import stat
 import subprocess
-import sys
 import time
 import weakref
 from pathlib import Path
@@ -28,15 +28,6 @@ SOCKETS = Path("/tmp/.X11-unix")
 
 # Between bind() and listen() a server that is just starting looks like a dead one.
 _YOUNG_SECONDS = 2.0
-
-# An exec'd wrapper and not preexec_fn, which may deadlock in a process with threads; not setpriv,
-# which cannot tell that the owner died before the kernel was asked.
-_DIE_WITH_OWNER = """
-import ctypes, os, signal, sys
-ctypes.CDLL(None).prctl(1, int(signal.SIGTERM), 0, 0, 0)
-if os.getppid() == int(sys.argv[1]):
-    os.execv(sys.argv[2], sys.argv[2:])
-"""
 
 
 class Xvfb:
@@ -132,10 +123,10 @@ def sweep_stale_sockets(folder: Path = SOCKETS) -> list[Path]:
 
 
 def _start(words: list[str], fd: int, errors: int) -> subprocess.Popen:
-    wrapper = [sys.executable, "-I", "-S", "-c", _DIE_WITH_OWNER, str(os.getpid()), *words]
     try:
         return start_child(
-            wrapper,
+            words,
+            signal.SIGTERM,
             pass_fds=(fd,),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -41,6 +41,8 @@ def crash_at(monkeypatch, moment, error=Crash):
         sync(descriptor)
 
     monkeypatch.setattr(os, "fsync", fsync)
+    if error is Crash:  # A killed process tidies nothing up.
+        monkeypatch.setattr(Path, "unlink", lambda *_, **__: None)
     return count
 
 

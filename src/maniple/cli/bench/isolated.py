@@ -132,7 +132,7 @@ def close_all(stands: Iterable[Isolated]) -> None:
 
 def _serve(words: str) -> None:
     """Run inside of the process: build the contender, then a line in, a line out."""
-    from maniple.engine.lifetime import die_with
+    from maniple.core.child import die_with
 
     die_with(os.getppid())
     _let_children_die_too()
@@ -158,7 +158,7 @@ def _serve(words: str) -> None:
 
 def _let_children_die_too() -> None:
     """Forked workers of peers outlive a killed parent otherwise."""
-    from maniple.engine.lifetime import die_with
+    from maniple.core.child import die_with
 
     parent = [os.getpid()]
     os.register_at_fork(

@@ -102,21 +102,17 @@ def _train(options: Options, run_dir: Path, screen: Screen, until: Until) -> Any
 @contextmanager
 def _one_actor(options: Options) -> Iterator[None]:
     """Run an actor beside the learner; it ends with us."""
-    import os
     import subprocess
 
-    from maniple.engine.lifetime import die_with
+    from maniple.core.child import start_child
 
-    config, cluster, me = options.config, options.cluster, os.getpid()
+    config, cluster = options.config, options.cluster
     words = [sys.executable, "-m", "maniple", "train", kind_of(config.agent), "--role", "actor"]
     words += ["--ip", cluster.ip, "--port", str(cluster.port), "--task", config.task]
     words += ["--token-file", str(cluster.token_file), "--num-envs", str(config.num_envs)]
     words += ["--push-steps", str(cluster.push_steps), "--patience-s", str(cluster.patience_s)]
     make_token(cluster.token_file.expanduser())
-    actor = subprocess.Popen(
-        words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        preexec_fn=lambda: die_with(me),
-    )  # fmt: skip
+    actor = start_child(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
         yield
     finally:

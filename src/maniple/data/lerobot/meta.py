@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from maniple.core.atomic import write_text
 from maniple.core.errors import BadConfig
 from maniple.core.optional import require
 from maniple.data.lerobot import paths
 from maniple.data.lerobot.stats import Stats, flat
 from maniple.data.lerobot.table import read_whole, write_table
-from maniple.data.lerobot.whole import write_json
 
 VERSION = "v3.0"
 # LeRobot's own limits, for those who go on writing with its tools; our files hold an episode each.
@@ -90,7 +90,7 @@ def read_tasks(root: Path) -> list[str]:
 
 def write_stats(root: Path, stats: Stats) -> None:
     """Write the statistics of all episodes together."""
-    write_json(root / paths.STATS_PATH, stats)
+    _write_json(root / paths.STATS_PATH, stats)
 
 
 def read_stats(root: Path) -> Stats:
@@ -125,7 +125,7 @@ def make_info(
 
 def write_info(root: Path, info: dict[str, Any]) -> None:
     """Write the facts about the whole dataset: the last file of every change."""
-    write_json(root / paths.INFO_PATH, info)
+    _write_json(root / paths.INFO_PATH, info)
 
 
 def read_info(root: Path) -> dict[str, Any]:
@@ -146,6 +146,10 @@ def read_info(root: Path) -> dict[str, Any]:
             "python -m lerobot.datasets.v30.convert_dataset_v21_to_v30."
         )
     return info
+
+
+def _write_json(path: Path, content: Any) -> None:
+    write_text(path, json.dumps(content, indent=4, ensure_ascii=False))
 
 
 def _hint(root: Path) -> str:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from maniple.core.atomic import PART
 from maniple.data.lerobot import paths
 from maniple.data.lerobot.features import NEXT, Features
 from maniple.data.lerobot.film import film_frames
 from maniple.data.lerobot.table import about_of, numbers, read_table
-from maniple.data.lerobot.whole import PART
 
 
 @dataclass

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maniple.core.atomic import replacing
 from maniple.core.errors import BadConfig
 from maniple.core.optional import require
 from maniple.data.episode import Episode
 from maniple.data.lerobot.features import NEXT, STATE, Column, Features
-from maniple.data.lerobot.whole import write_whole
 
 ABOUT = b"maniple"
 """Key of the table's own facts, from which the dataset's can be made again."""
@@ -70,7 +70,8 @@ def about_of(table: Any) -> dict[str, Any] | None:
 def write_table(path: Path, table: Any) -> None:
     """Write a parquet file in one piece."""
     pq = require("pyarrow.parquet")
-    write_whole(path, lambda part: pq.write_table(table, part, compression="snappy"))
+    with replacing(path) as part:
+        pq.write_table(table, part, compression="snappy")
 
 
 def read_table(path: Path, columns: list[str] | None = None, without: str = "") -> Any:
