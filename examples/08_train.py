@@ -2,14 +2,12 @@
 
 import argparse
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
-from maniple.learn.evaluate import evaluate
-from maniple.learn.judge import Judge
+import maniple
+from maniple.learn.config import preset
 from maniple.learn.loop import train
-from maniple.learn.presets import preset
-from maniple.run.checkpoint import find
+from maniple.run.evaluation import evaluate
 
 
 def main() -> None:
@@ -18,20 +16,23 @@ def main() -> None:
     parser.add_argument("--max-steps", type=int, default=30_000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    known = preset("sac", "so101/Reach-v0")
-    config = replace(known, max_steps=options.max_steps, seed=options.seed, stop_at_success=0.9)
+    config = preset("sac", "so101/Reach-v0").replace(
+        max_steps=options.max_steps, seed=options.seed, stop_at_success=0.9
+    )
     with tempfile.TemporaryDirectory() as folder:
         result = train(
             config,
             Path(folder) / "run",
-            listen=lambda step, told: print(f"{step:>6} success {told.get('success', 0):.0%}"),
+            listen=lambda step, metrics: print(
+                f"{step:>6} success {metrics.get('success', 0):.0%}"
+            ),
         )
-        judge = Judge(find(result.run_dir))
-    envs = judge.envs(50)
-    judged = evaluate(envs, judge.act, episodes=50, first_seed=2_000_000_000)
+        policy = maniple.load_policy(result.run_dir)
+    envs = policy.envs(25)
+    measured = evaluate(envs, policy.act, episodes=50, first_seed=2_000_000_000)
     envs.close()
-    low, high = judged.success_ci95
-    print(f"success {judged.success_rate:.0%} (95 %: {low:.0%} to {high:.0%})")
+    low, high = measured.success_ci95
+    print(f"success {measured.success_rate:.0%} (95 %: {low:.0%} to {high:.0%})")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ _PUBLIC = {
     "make_vec": "maniple.registry",
     "register": "maniple.registry",
     "expert": "maniple.registry",
+    "load_policy": "maniple.learn.policy",
     "Task": "maniple.envs.task",
     "ExtendedTask": "maniple.envs.extended",
 }

@@ -141,7 +141,7 @@ def test_bad_settings_are_named():
 
 
 PICTURES = Layout(
-    {"front_rgb": ArraySpec((32, 32, 3), np.dtype(np.uint8), 0, 255), "own": ArraySpec((4,)),
+    {"front_rgb": ArraySpec((32, 32, 3), np.dtype(np.uint8), 0, 255, "rgb"), "own": ArraySpec((4,)),
      "truth": ArraySpec((2,))}
 )  # fmt: skip
 

@@ -13,7 +13,7 @@ ROWS = 3
 LAYOUT = Layout(
     {
         "mark": ArraySpec((3,), np.dtype(np.int64)),
-        "front_rgb": ArraySpec((2, 2, 3), np.dtype(np.uint8), 0, 255),
+        "front_rgb": ArraySpec((2, 2, 3), np.dtype(np.uint8), 0, 255, "rgb"),
     }
 )
 ACTION = ArraySpec((1,), np.dtype(np.float32), -1e9, 1e9)
@@ -163,7 +163,7 @@ def test_segments_bring_everything_back():
 
 def test_frames_are_stored_once():
     """100k transitions of two cameras need hardly more than their frames."""
-    pictures = {n: ArraySpec((128, 128, 3), np.dtype(np.uint8), 0, 255) for n in ("a", "b")}
+    pictures = {n: ArraySpec((128, 128, 3), np.dtype(np.uint8), 0, 255, "rgb") for n in ("a", "b")}
     layout = Layout({**pictures, "state": ArraySpec((18,))})
     ring = Ring(layout, ArraySpec((4,), np.dtype(np.float32), -1, 1), 8, capacity=100_000)
     raw = 100_000 * 2 * 128 * 128 * 3

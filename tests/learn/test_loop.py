@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,13 +19,12 @@ from maniple.agents.sac import SACConfig
 from maniple.core.errors import BadConfig
 from maniple.envs.config import EnvConfig
 from maniple.learn.config import TrainConfig, config_of
-from maniple.learn.evaluate import wilson
-from maniple.learn.judge import Judge
 from maniple.learn.loop import train
-from maniple.run.checkpoint import find
+from maniple.learn.policy import load_policy
+from maniple.run.evaluation import wilson
 from maniple.run.folder import RunFolder
 
-TINY = TrainConfig(
+TINY = TrainConfig.of(
     num_envs=4, max_steps=600, random_steps=100, training_starts=100, batch_size=32,
     log_period=100, eval_period=300, eval_n_trajs=4, checkpoint_period=200,
     torch_threads=1, agent=SACConfig(hidden=(32, 32)),
@@ -51,16 +49,16 @@ def test_a_run_leaves_what_it_promises(tmp_path):
     lines = told(tmp_path / "run")
     assert {"critic_loss", "temperature", "replay", "success"} <= lines[-1].keys()
     assert config_of(RunFolder(tmp_path / "run").config()) == TINY
-    judge = Judge(find(tmp_path / "run"))
-    obs = {n: np.zeros((2, *s.shape), s.dtype) for n, s in judge.envs(1).layout.items()}
-    assert judge.act(obs).shape == (2, 4)
+    policy = load_policy(tmp_path / "run")
+    obs = {n: np.zeros((2, *s.shape), s.dtype) for n, s in policy.layout.items()}
+    assert policy.act(obs).shape == (2, 4)
 
 
 def test_overlap_and_serial_engine_learn_the_same(tmp_path):
     """Stepping beside the learner changes the speed, not one bit of the result."""
     train(TINY, tmp_path / "a")
-    train(replace(TINY, overlap=False), tmp_path / "b")
-    train(replace(TINY, engine="serial"), tmp_path / "c")
+    train(TINY.replace(overlap=False), tmp_path / "b")
+    train(TINY.replace(engine="serial"), tmp_path / "c")
     assert told(tmp_path / "a") == told(tmp_path / "b") == told(tmp_path / "c")
 
 
@@ -87,34 +85,34 @@ def told_safely(folder: Path) -> list[str]:
 
 def test_settings_cannot_change_in_the_middle(tmp_path):
     """A resumed run is the same run; a used folder is not overwritten."""
-    train(replace(TINY, max_steps=200, eval_n_trajs=0), tmp_path / "run")
+    train(TINY.replace(max_steps=200, eval_n_trajs=0), tmp_path / "run")
     with pytest.raises(BadConfig, match="holds a run already"):
         train(TINY, tmp_path / "run")
     with pytest.raises(BadConfig, match="begun with batch_size = 32"):
-        train(replace(TINY, batch_size=64), tmp_path / "run", resume=True)
-    result = train(replace(TINY, max_steps=400, eval_n_trajs=0), tmp_path / "run", resume=True)
+        train(TINY.replace(batch_size=64), tmp_path / "run", resume=True)
+    result = train(TINY.replace(max_steps=400, eval_n_trajs=0), tmp_path / "run", resume=True)
     assert result.steps == 400
 
 
 def test_pictures_and_the_process_engine(tmp_path):
     """DrQ trains on camera images with worker processes, and can be resumed."""
-    config = replace(
-        TINY, num_envs=2, max_steps=120, batch_size=8, random_steps=40, training_starts=40,
+    config = TINY.replace(
+        num_envs=2, max_steps=120, batch_size=8, random_steps=40, training_starts=40,
         eval_period=0, eval_n_trajs=2, checkpoint_period=60, demos=1, replay_buffer_capacity=2_000,
         env=EnvConfig(cameras=("front",), image_size=(32, 32)),
         agent=DrQConfig(eye=EyeConfig(width=8), hidden=(16,), frame_stack=2),
     )  # fmt: skip
     train(config, tmp_path / "run")
-    result = train(replace(config, max_steps=160), tmp_path / "run", resume=True)
+    result = train(config.replace(max_steps=160), tmp_path / "run", resume=True)
     assert result.steps == 160 and result.updates > 10
 
 
 def test_a_gymnasium_task_can_be_trained(tmp_path):
     """Environments that are not ours, without success and without a state to store."""
-    config = replace(TINY, task="Pendulum-v1", max_steps=300, engine="native")
+    config = TINY.replace(task="Pendulum-v1", max_steps=300, engine="native")
     result = train(config, tmp_path / "run")
     assert result.evaluation is not None and result.evaluation.successes is None
-    train(replace(config, max_steps=400), tmp_path / "run", resume=True)
+    train(config.replace(max_steps=400), tmp_path / "run", resume=True)
 
 
 def test_wilson_is_right_at_the_edges():
@@ -126,7 +124,7 @@ def test_wilson_is_right_at_the_edges():
 
 
 def test_an_arm_that_takes_poses_can_be_trained(tmp_path):
-    """Its space has bounds although any finite pose is accepted, and told invalid."""
-    config = replace(TINY, task="OpenDrawer", num_envs=2, max_steps=40, random_steps=20,
+    """Its space has bounds, although any finite pose is accepted and reported as invalid."""
+    config = TINY.replace(task="OpenDrawer", num_envs=2, max_steps=40, random_steps=20,
                      training_starts=20, batch_size=8, eval_n_trajs=0)  # fmt: skip
     assert train(config, tmp_path / "run").updates > 0

@@ -13,16 +13,21 @@ import numpy as np
 from maniple.agents.sac import SACConfig
 from maniple.core.rank import Rank
 from maniple.learn.config import TrainConfig
-from maniple.learn.loop import Training
-from maniple.run.when import Until
+from maniple.learn import loop
 
-config = TrainConfig(num_envs=2, max_steps=200, random_steps=50, training_starts=50, batch_size=16,
-                     eval_n_trajs=0, torch_threads=1, agent=SACConfig(hidden=(16, 16)))
+config = TrainConfig.of(num_envs=2, max_steps=200, random_steps=50, training_starts=50,
+                        batch_size=16, eval_n_trajs=0, torch_threads=1,
+                        agent=SACConfig(hidden=(16, 16)))
 folder = Path(sys.argv[1])
-with Training(config, folder / "run", False, lambda *_: None) as training:
-    training.run(Until(200))
-    rank = Rank.here().rank
-    np.savez(folder / f"{rank}.npz", seen=training.obs["target_pos"], **training.agent.weights())
+made = []
+class Collector(loop.Collector):
+    def __init__(self, *args):
+        super().__init__(*args)
+        made.append(self)
+loop.Collector = Collector
+loop.train(config, folder / "run")
+rank, (collector,) = Rank.here().rank, made
+np.savez(folder / f"{rank}.npz", seen=collector.obs["target_pos"], **collector.learner.weights())
 """
 
 

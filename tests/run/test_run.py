@@ -11,8 +11,9 @@ import pytest
 from maniple.core.errors import BadConfig
 from maniple.run.folder import RunFolder
 from maniple.run.log import Log, read_lines
+from maniple.run.stop import Stop
 from maniple.run.tree import split, unsplit
-from maniple.run.when import Every, Ratio, Until
+from maniple.run.when import Every, Ratio
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,13 @@ def test_settings_cannot_run_code(tmp_path):
 
 def test_metrics_after_the_checkpoint_come_again(tmp_path):
     """On resume, lines beyond the checkpoint go; a torn last line does no harm."""
-    log = Log(tmp_path)
+    log = Log(RunFolder(tmp_path))
     for step in (10, 20, 30):
         log.write(step, {"loss": step / 7, "bad": float("nan")})
     log.close()
     path = tmp_path / "metrics.jsonl"
     path.write_text(path.read_text() + '{"step": 40, "lo')
-    log = Log(tmp_path, resume_step=20)
+    log = Log(RunFolder(tmp_path), resume_step=20)
     log.write(30, {"loss": 1.0})
     log.close()
     lines = read_lines(path)
@@ -60,18 +61,25 @@ def test_metrics_after_the_checkpoint_come_again(tmp_path):
     assert list((tmp_path / "tensorboard").glob("events*"))
 
 
-def test_every_and_ratio_and_until():
-    """Due once per period; fractions of updates are kept; stopping stops."""
+def test_every_and_ratio():
+    """Due once per period; fractions of updates are kept."""
     every = Every(100)
     assert [n for n in range(0, 500, 30) if every(n)] == [120, 210, 300, 420]
     assert not Every(0)(10**9)
     ratio = Ratio(0.125)
     assert sum(ratio(3) for _ in range(80)) == 30
-    until = Until(10)
-    assert until(9) and not until(10)
-    until.stop()
-    assert not until(0)
-    assert not Until(10, max_minutes=-1)(0)
+
+
+def test_a_run_stops_for_one_reason():
+    """The weightiest one that holds."""
+    stop = Stop(max_steps=10, max_updates=5)
+    assert stop.reason(9, 4) == ""
+    assert stop.reason(10, 4) == "steps" and stop.reason(3, 5) == "updates"
+    stop.succeed()
+    assert stop.reason(10, 5) == "success"
+    stop.ask()
+    assert stop.reason(0) == "asked" and stop.was_asked
+    assert Stop(max_minutes=-1).reason(0) == "minutes"
 
 
 def test_trees_come_back(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,14 +17,29 @@ from maniple.core.transitions import Transitions
 Arrays = dict[str, NDArray]
 
 
+Sync = Callable[[list[Tensor]], None]
+"""Replaces tensors by their mean over all ranks."""
+ROWS_AT_ONCE = 16
+"""Rows of one forward pass without exploration. A matrix product of another height rounds
+differently: with a fixed one a row's action does not depend on how many rows act beside it."""
+
+
 class Agent(Protocol):
     """Acts and learns. It logs nothing and knows no environment."""
+
+    device: torch.device
+    updates: int
+    sync: Sync | None
+    policy_inputs: tuple[str, ...]
+    """The observations that the policy looks at."""
 
     def act(self, obs: Mapping[str, NDArray], explore: bool = True) -> NDArray[np.float32]: ...
     def calibrate(self, obs: Mapping[str, NDArray]) -> None: ...
     def update(self, batch: Transitions) -> dict[str, float]: ...
     def weights(self) -> Arrays: ...
     def load_weights(self, arrays: Mapping[str, NDArray]) -> None: ...
+    def state(self) -> Arrays: ...
+    def load_state(self, arrays: Mapping[str, NDArray]) -> None: ...
 
 
 class ActionRange:
@@ -55,6 +70,39 @@ class ActionRange:
 def as_tensors(obs: Mapping[str, NDArray], names: tuple[str, ...], device: Any) -> dict:
     """Move the named arrays to where the network is."""
     return {name: torch.as_tensor(obs[name], device=device) for name in names}
+
+
+def in_fixed_batches(
+    forward: Callable[[dict[str, Tensor]], Tensor], obs: dict[str, Tensor]
+) -> Tensor:
+    """Apply `forward` to ROWS_AT_ONCE rows at a time, the last ones filled up with zeros."""
+    rows = len(next(iter(obs.values())))
+    parts = []
+    for start in range(0, rows, ROWS_AT_ONCE):
+        part = {name: tensor[start : start + ROWS_AT_ONCE] for name, tensor in obs.items()}
+        missing = ROWS_AT_ONCE - min(ROWS_AT_ONCE, rows - start)
+        if missing:
+            part = {n: torch.cat([t, t.new_zeros(missing, *t.shape[1:])]) for n, t in part.items()}
+        parts.append(forward(part))
+    return torch.cat(parts)[:rows]
+
+
+def make_adam(parameters: list, lr: float) -> torch.optim.Optimizer:
+    """Make an optimiser whose state is there from the beginning, so that it can be stored."""
+    optimizer = torch.optim.Adam(parameters, lr=lr, fused=True)
+    for parameter in parameters:
+        optimizer.state[parameter] = {
+            "step": torch.zeros((), dtype=torch.float32, device=parameter.device),
+            "exp_avg": torch.zeros_like(parameter),
+            "exp_avg_sq": torch.zeros_like(parameter),
+        }
+    return optimizer
+
+
+def adam_tensors(name: str, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Name the tensors of an optimiser's state."""
+    states = optimizer.state_dict()["state"].items()
+    return {f"adam.{name}.{k}.{key}": value for k, state in states for key, value in state.items()}
 
 
 def flat(name: str, module_or_state: Mapping[str, Tensor]) -> Arrays:

@@ -9,14 +9,14 @@ from torch import Tensor
 
 
 def random_shift(pictures: NDArray, most: int, rng: np.random.Generator) -> NDArray:
-    """Shift every picture (rows, height, width, channels) by up to `most` pixels each way.
+    """Shift every picture (rows, height, width[, channels]) by up to `most` pixels each way.
 
     What slides in repeats the edge. Done on uint8 slices, eleven times cheaper than a gather.
     """
     if most == 0:
         return pictures
     rows, height, width = pictures.shape[:3]
-    pad = ((0, 0), (most, most), (most, most), (0, 0))
+    pad = ((0, 0), (most, most), (most, most), (0, 0))[: pictures.ndim]
     wide = np.pad(pictures, pad, mode="edge")
     out = np.empty_like(pictures)
     shifts = rng.integers(0, 2 * most + 1, (rows, 2))

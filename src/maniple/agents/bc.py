@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,7 +11,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maniple.agents.agent import ActionRange, Arrays, as_tensors, flat, load_exactly
+from maniple.agents.agent import (
+    ActionRange,
+    Arrays,
+    Sync,
+    adam_tensors,
+    as_tensors,
+    flat,
+    in_fixed_batches,
+    load_exactly,
+    make_adam,
+)
 from maniple.agents.augment import random_shift
 from maniple.agents.eye import Eye, EyeConfig, pictures_of, states_of
 from maniple.agents.nets import Policy
@@ -55,36 +66,47 @@ class BC:
         sees: Sequence[str] = (),
         seed: int = 0,
         device: str = "cpu",
+        noise_seed: int | None = None,
     ) -> None:
         self.config, self.device = config, torch.device(device)
         self.range = ActionRange(action)
         self.updates = 0
-        self._rng = np.random.default_rng(seed)
-        self._generator = torch.Generator(self.device).manual_seed(seed)
+        self.sync: Sync | None = None
+        noise_seed = seed if noise_seed is None else noise_seed
+        self._rng = np.random.default_rng(noise_seed)
+        self._generator = torch.Generator(self.device).manual_seed(noise_seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             states = tuple(sees) or states_of(layout)
             self.eye = Eye(layout, states, pictures_of(layout), config.eye).to(self.device)
             self.policy = Policy(self.eye.width, config.hidden, self.range.size, norm=False)
             self.policy.to(self.device)
-        parameters = [*self.eye.parameters(), *self.policy.parameters()]
-        self._optimizer = torch.optim.Adam(parameters, lr=config.lr, fused=True)
+        self._parameters = [*self.eye.parameters(), *self.policy.parameters()]
+        self._optimizer = make_adam(self._parameters, config.lr)
 
     def calibrate(self, obs: Mapping[str, NDArray]) -> None:
         """Learn the scale of the observations from a sample of them, before the first update."""
         self.eye.calibrate(as_tensors(obs, self.eye.states, self.device))
+        if self.sync is not None:
+            self.sync([self.eye.mean, self.eye.scale])
+
+    @property
+    def policy_inputs(self) -> tuple[str, ...]:
+        """The observations that the policy looks at."""
+        return (*self.eye.states, *self.eye.pictures)
 
     def act(self, obs: Mapping[str, NDArray], explore: bool = True) -> NDArray:
         """Return an action for every row."""
         with torch.inference_mode():
-            features = self.eye(self._seen(obs))
+            seen = as_tensors(obs, self.policy_inputs, self.device)
             if explore and self.config.gaussian:
+                features = self.eye(seen)
                 noise = torch.randn(
                     len(features), self.range.size, generator=self._generator, device=self.device
                 )
                 actions, _ = self.policy.sample(features, noise)
             else:
-                actions = torch.tanh(self.policy(features)[0])
+                actions = in_fixed_batches(self._best_action, seen)
         return self.range.to_env(actions.cpu().numpy())
 
     def update(self, batch: Transitions) -> dict[str, float]:
@@ -92,17 +114,23 @@ class BC:
         moved = {
             n: random_shift(batch.obs[n], self.config.shift, self._rng) for n in self.eye.pictures
         }
-        features = self.eye(self._seen(batch.obs | moved))
+        features = self.eye(as_tensors(batch.obs | moved, self.policy_inputs, self.device))
         wanted = torch.as_tensor(self.range.from_env(batch.action), device=self.device)
         if self.config.gaussian:
             loss = -self.policy.log_prob(features, wanted).mean()
         else:
             loss = (torch.tanh(self.policy(features)[0]) - wanted).square().mean()
-        self._optimizer.zero_grad()
-        loss.backward()
+        gradients = list(torch.autograd.grad(loss, self._parameters, materialize_grads=True))
+        if self.sync is not None:
+            self.sync(gradients)
+        for parameter, gradient in zip(self._parameters, gradients, strict=True):
+            parameter.grad = gradient
         self._optimizer.step()
         self.updates += 1
         return {"bc_loss": float(loss.detach())}
+
+    def _best_action(self, obs: dict[str, Tensor]) -> Tensor:
+        return torch.tanh(self.policy(self.eye(obs))[0])
 
     def weights(self) -> Arrays:
         """Return what acting needs."""
@@ -110,8 +138,27 @@ class BC:
 
     def load_weights(self, arrays: Mapping[str, NDArray]) -> None:
         """Take over what `weights` returned."""
-        wanted = {f"policy.{k}": v for k, v in self.policy.state_dict().items()}
-        load_exactly(wanted | {f"eye.{k}": v for k, v in self.eye.state_dict().items()}, arrays)
+        load_exactly(self._weight_tensors(), arrays)
 
-    def _seen(self, obs: Mapping[str, NDArray]) -> dict[str, Tensor]:
-        return as_tensors(obs, (*self.eye.states, *self.eye.pictures), self.device)
+    def state(self) -> Arrays:
+        """Return everything that learning needs in order to go on exactly."""
+        arrays = {name: value.cpu().numpy().copy() for name, value in self._tensors().items()}
+        # 128-bit numbers do not fit into an array's: as text.
+        text = json.dumps(self._rng.bit_generator.state).encode()
+        return arrays | {"rng": np.frombuffer(text, np.uint8)}
+
+    def load_state(self, arrays: Mapping[str, NDArray]) -> None:
+        """Take over what `state` returned."""
+        own = dict(arrays)
+        self._rng.bit_generator.state = json.loads(own.pop("rng").tobytes())
+        load_exactly(self._tensors(), own)
+        self._generator.set_state(torch.from_numpy(np.array(own["generator"])))
+        self.updates = int(own["updates"])
+
+    def _weight_tensors(self) -> dict[str, Tensor]:
+        wanted = {f"policy.{k}": v for k, v in self.policy.state_dict().items()}
+        return wanted | {f"eye.{k}": v for k, v in self.eye.state_dict().items()}
+
+    def _tensors(self) -> dict[str, Tensor]:
+        more = {"generator": self._generator.get_state(), "updates": torch.tensor(self.updates)}
+        return self._weight_tensors() | adam_tensors("policy", self._optimizer) | more

@@ -30,14 +30,31 @@ class EyeConfig:
     """Numbers that stand for one camera."""
 
 
+PICTURES = ("rgb", "depth")
+"""Kinds of images that an encoder reads."""
+DEPTH_RANGE_M = 3.0
+"""Depths beyond this are all the same to the network: a table-top is nearer."""
+
+
 def pictures_of(layout: Layout) -> tuple[str, ...]:
-    """Names of the colour pictures in a layout."""
-    return tuple(n for n, s in layout.items() if len(s.shape) == 3 and s.dtype == "uint8")
+    """Names of the pictures in a layout, refusing kinds that no network here reads."""
+    images = {name: spec.image for name, spec in layout.items() if spec.image is not None}
+    for name, kind in images.items():
+        if kind not in PICTURES:
+            raise BadConfig(
+                f"No network here reads {name!r}, a {kind} image; it reads "
+                f"{' and '.join(PICTURES)}. Leave {kind} out of --env.image-kinds."
+            )
+    return tuple(images)
 
 
 def states_of(layout: Layout) -> tuple[str, ...]:
     """Names of the arrays of plain numbers in a layout."""
-    return tuple(n for n, s in layout.items() if len(s.shape) <= 2 and s.dtype.kind in "fb")
+    return tuple(
+        n
+        for n, s in layout.items()
+        if s.image is None and len(s.shape) <= 2 and s.dtype.kind in "fb"
+    )
 
 
 class Eye(nn.Module):
@@ -65,7 +82,7 @@ class Eye(nn.Module):
         self.states, self.pictures = tuple(states), tuple(pictures)
         kind = SmallEncoder if config.encoder == "small" else ResNetEncoder
         self.encoders = nn.ModuleDict(
-            {name: kind(layout[name].shape, config) for name in self.pictures}
+            {name: kind(_with_channels(layout[name].shape), config) for name in self.pictures}
         )
         numbers = sum(max(1, prod(layout[name].shape)) for name in self.states)
         self.width = numbers + config.features * len(self.pictures)
@@ -181,5 +198,15 @@ class Residual(nn.Module):
 
 
 def as_input(picture: Tensor) -> Tensor:
-    """Map uint8 (rows, height, width, channels) to numbers around 0, channels first."""
-    return picture.permute(0, 3, 1, 2).float().div_(255.0).sub_(0.5)
+    """Map colours (uint8) or depths (m) to numbers around 0, (rows, channels, height, width)."""
+    if picture.ndim == 3:
+        picture = picture.unsqueeze(-1)
+    moved = picture.permute(0, 3, 1, 2).float()
+    if picture.is_floating_point():
+        return moved.clamp(0.0, DEPTH_RANGE_M).div(DEPTH_RANGE_M).sub(0.5)
+    return moved.div_(255.0).sub_(0.5)
+
+
+def _with_channels(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A depth picture has no axis for its one channel."""
+    return shape if len(shape) == 3 else (*shape, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,14 +11,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from maniple.agents.agent import ActionRange, Arrays, as_tensors, flat, load_exactly
+from maniple.agents.agent import (
+    ActionRange,
+    Arrays,
+    Sync,
+    adam_tensors,
+    as_tensors,
+    flat,
+    in_fixed_batches,
+    load_exactly,
+    make_adam,
+)
 from maniple.agents.eye import Eye, states_of
 from maniple.agents.nets import Ensemble, Policy
 from maniple.core.errors import BadConfig
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.transitions import Transitions
-
-Sync = Callable[[list[Tensor]], None]
 
 
 @dataclass(frozen=True)
@@ -81,11 +89,20 @@ class SAC:
         sees: Sequence[str] = (),
         seed: int = 0,
         device: str = "cpu",
+        noise_seed: int | None = None,
     ) -> None:
+        """Make an untrained agent.
+
+        Args:
+            sees: Arrays of numbers that the policy looks at; empty: all.
+            seed: Of the weights.
+            noise_seed: Of exploration and updates; None: as the weights.
+        """
         self.config = config
         self.device = torch.device(device)
         self.range = ActionRange(action)
-        self._generator = torch.Generator(self.device).manual_seed(seed)
+        noise_seed = seed if noise_seed is None else noise_seed
+        self._generator = torch.Generator(self.device).manual_seed(noise_seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self._build(layout, tuple(sees) or states_of(layout))
@@ -99,9 +116,9 @@ class SAC:
         self._critic_parameters = [*self.critic.parameters(), *self._critic_eye_parameters()]
         self._actor_parameters = [*self.policy.parameters(), *self._actor_eye_parameters()]
         self._optimizers = {
-            "critic": self._adam(self._critic_parameters),
-            "actor": self._adam(self._actor_parameters),
-            "temperature": self._adam([self.log_temperature]),
+            "critic": make_adam(self._critic_parameters, config.lr),
+            "actor": make_adam(self._actor_parameters, config.lr),
+            "temperature": make_adam([self.log_temperature], config.lr),
         }
         self.updates = 0
         self.sync: Sync | None = None
@@ -132,13 +149,21 @@ class SAC:
     def act(self, obs: Mapping[str, NDArray], explore: bool = True) -> NDArray:
         """Return an action for every row: drawn, or the most likely one."""
         with torch.inference_mode():
-            seen = as_tensors(obs, (*self.actor_eye.states, *self.actor_eye.pictures), self.device)
-            features = self.actor_eye(seen)
+            seen = as_tensors(obs, self.policy_inputs, self.device)
             if explore:
+                features = self.actor_eye(seen)
                 actions, _ = self.policy.sample(features, self._noise(len(features)))
             else:
-                actions = torch.tanh(self.policy(features)[0])
+                actions = in_fixed_batches(self._best_action, seen)
         return self.range.to_env(actions.cpu().numpy())
+
+    @property
+    def policy_inputs(self) -> tuple[str, ...]:
+        """The observations that the policy looks at."""
+        return (*self.actor_eye.states, *self.actor_eye.pictures)
+
+    def _best_action(self, obs: dict[str, Tensor]) -> Tensor:
+        return torch.tanh(self.policy(self.actor_eye(obs))[0])
 
     def update(self, batch: Transitions) -> dict[str, float]:
         """Learn from one batch."""
@@ -239,7 +264,6 @@ class SAC:
 
     def load_state(self, arrays: Mapping[str, NDArray]) -> None:
         """Take over what `state` returned."""
-        self._fill_optimizers()
         load_exactly(self._tensors(), arrays)
         self._generator.set_state(torch.from_numpy(np.array(arrays["generator"])))
         self.updates = int(arrays["updates"])
@@ -257,8 +281,7 @@ class SAC:
         out = {f"{m}.{k}": v for m, net in modules.items() for k, v in net.state_dict().items()}
         out["log_temperature"] = self.log_temperature.detach()
         for name, optimizer in self._optimizers.items():
-            for k, state in optimizer.state_dict()["state"].items():
-                out |= {f"adam.{name}.{k}.{key}": value for key, value in state.items()}
+            out |= adam_tensors(name, optimizer)
         out["generator"] = self._generator.get_state()
         out["updates"] = torch.tensor(self.updates)
         return out
@@ -267,27 +290,12 @@ class SAC:
         """Networks that only a kind of this agent has."""
         return {}
 
-    def _fill_optimizers(self) -> None:
-        """Give optimisers that have not run yet the tensors that a run one has."""
-        for optimizer in self._optimizers.values():
-            for group in optimizer.param_groups:
-                for parameter in group["params"]:
-                    if not optimizer.state[parameter]:
-                        optimizer.state[parameter] = {
-                            "step": torch.zeros((), dtype=torch.float32),
-                            "exp_avg": torch.zeros_like(parameter),
-                            "exp_avg_sq": torch.zeros_like(parameter),
-                        }
-
     def _critic_eye_parameters(self) -> list[nn.Parameter]:
         return list(self.critic_eye.parameters())
 
     def _actor_eye_parameters(self) -> list[nn.Parameter]:
         """The eye that both share learns from the critics alone."""
         return [] if self.actor_eye is self.critic_eye else list(self.actor_eye.parameters())
-
-    def _adam(self, parameters: list) -> torch.optim.Optimizer:
-        return torch.optim.Adam(parameters, lr=self.config.lr, fused=True)
 
     def _noise(self, rows: int) -> Tensor:
         return torch.randn(rows, self.range.size, generator=self._generator, device=self.device)

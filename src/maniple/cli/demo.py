@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -141,41 +141,40 @@ def _train_to_reach(say: Any, options: Options) -> tuple[float, Path]:
     import shutil
 
     from maniple.cli.train.screen import Screen
-    from maniple.learn.evaluate import FIRST_SEED, evaluate
-    from maniple.learn.judge import Judge
+    from maniple.learn.config import preset
     from maniple.learn.loop import train
-    from maniple.learn.presets import preset
-    from maniple.run.checkpoint import find
+    from maniple.learn.policy import load_policy
+    from maniple.run.evaluation import FIRST_SEED, evaluate
 
     say("Now a policy learns to reach, from nothing:")
-    config = replace(
-        preset("sac", "so101/Reach-v0"), stop_at_success=0.95, max_minutes=2.5, eval_n_trajs=100
+    config = preset("sac", "so101/Reach-v0").replace(
+        stop_at_success=0.95, max_minutes=2.5, eval_n_trajs=100
     )
     run_dir = options.out / "reach-run"
     shutil.rmtree(run_dir, ignore_errors=True)
     with Screen(config, run_dir, is_quiet=options.json) as screen:
         train(config, run_dir, listen=screen.listen)
-    judge = Judge(find(run_dir))
-    envs = judge.envs(100)
-    result = evaluate(envs, judge.act, 100, 2 * FIRST_SEED)
+    policy = load_policy(run_dir)
+    envs = policy.envs(32)
+    result = evaluate(envs, policy.act, 100, 2 * FIRST_SEED)
     envs.close()
     low, high = result.success_ci95
     say(
         f"  it reaches in [bold]{result.success_rate:.0%}[/] of 100 fresh episodes "
         f"(95 %: {low:.0%} to {high:.0%})"
     )
-    return result.success_rate, _film_policy(judge, options.out / "reaching.mp4")
+    return result.success_rate, _film_policy(policy, options.out / "reaching.mp4")
 
 
-def _film_policy(judge: Any, path: Path) -> Path:
+def _film_policy(policy: Any, path: Path) -> Path:
     """Nine arms that reach, one target after the other."""
     from maniple.data.video import Film, tile
 
-    envs = judge.envs(9, cameras=("front",), image_size=(160, 200))
+    envs = policy.envs(9, cameras=("front",), image_size=(160, 200))
     obs, _ = envs.reset(seed=7)
     with Film(path, fps=20) as film:
         for _ in range(120):
-            obs, *_ = envs.step(judge.act(obs))
+            obs, *_ = envs.step(policy.act(obs))
             film.add(tile(list(obs["front_rgb"]), 3))
     envs.close()
     return path

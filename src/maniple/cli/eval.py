@@ -45,29 +45,29 @@ def run(options: Options) -> dict[str, Any]:
     """Evaluate, film, tell."""
     require("torch")
     from maniple.cli.progress import bar
-    from maniple.learn.evaluate import FIRST_SEED, evaluate
-    from maniple.learn.judge import Judge
-    from maniple.run.checkpoint import find
+    from maniple.learn.policy import load_policy
+    from maniple.run.evaluation import FIRST_SEED, evaluate
 
     if options.num_envs < 1 or options.episodes < 1:
         raise BadConfig(
             f"num_envs is {options.num_envs} and episodes is {options.episodes}; both must be 1 "
             "or larger."
         )
-    checkpoint = find(options.checkpoint, best=not options.latest)
-    judge = Judge(checkpoint)
+    policy = load_policy(options.checkpoint, best=not options.latest)
+    task, checkpoint = policy.config.run.task, policy.checkpoint
     # Far from the seeds of the evaluations during training, which chose this checkpoint.
     first_seed = 2 * FIRST_SEED + options.seed * 1_000_000
-    envs = judge.envs(min(options.num_envs, options.episodes))
+    envs = policy.envs(min(options.num_envs, options.episodes))
     try:
-        with bar(f"{judge.config.task}", options.episodes, not options.json) as tick:
-            done = _Ticker(tick)
-            result = evaluate(envs, judge.act, options.episodes, first_seed, judge.stack, done)
+        with bar(task, options.episodes, not options.json) as tick:
+            result = evaluate(
+                envs, policy.act, options.episodes, first_seed, policy.stack, watch=_Ticker(tick)
+            )
     finally:
         envs.close()
     low, high = result.success_ci95
     answer = {
-        "task": judge.config.task,
+        "task": task,
         "checkpoint": str(checkpoint.path),
         # JSON has no NaN: a task without success has no rate.
         "success_rate": None if result.successes is None else result.success_rate,
@@ -75,12 +75,12 @@ def run(options: Options) -> dict[str, Any]:
         "episodes": result.episodes,
         "return_mean": result.return_mean,
         "length_mean": sum(result.lengths) / result.episodes,
-        "videos": _film(options, judge, result, checkpoint.path) if options.video else [],
+        "videos": _film(options, policy, result, checkpoint.path) if options.video else [],
     }
     if not options.json:
         print(f"policy   {checkpoint.path}")
         print(
-            f"{judge.config.task}: success {result.success_rate:.1%} "
+            f"{task}: success {result.success_rate:.1%} "
             f"(95 %: {low:.1%} to {high:.1%}) in {result.episodes} episodes; "
             f"return {result.return_mean:.2f}, {answer['length_mean']:.0f} steps on average."
         )
@@ -93,21 +93,20 @@ class _Ticker:
     """Advances the bar by the episodes that have ended."""
 
     def __init__(self, tick: Any) -> None:
-        self._tick, self._playing = tick, 0
+        self._tick, self._finished = tick, 0
 
-    def __call__(self, obs: Any, plays: Any) -> None:
-        now = int(plays.sum())
-        if self._tick and 0 < now < self._playing:
-            self._tick(self._playing - now)
-        self._playing = now
+    def __call__(self, finished: int) -> None:
+        if self._tick and finished > self._finished:
+            self._tick(finished - self._finished)
+        self._finished = finished
 
 
-def _film(options: Options, judge: Any, result: Any, checkpoint: Path) -> list[str]:
+def _film(options: Options, policy: Any, result: Any, checkpoint: Path) -> list[str]:
     folder = options.out or checkpoint.parent.parent / "videos"
     order = sorted(range(result.episodes), key=lambda k: result.returns[k])
     films = []
     for name, k in (("worst", order[0]), ("best", order[-1])):
         path = folder / f"{name}.mp4"
-        judge.film(path, result.seeds[k], FPS)
+        policy.film(path, result.seeds[k], FPS)
         films.append(str(path))
     return films

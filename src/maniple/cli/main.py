@@ -9,13 +9,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from maniple.learn.algorithms import ALGORITHMS
+
 VERBS: dict[str, tuple[str, str]] = {
     "list": ("maniple.cli.list", "Show every task, or every robot."),
     "doctor": ("maniple.cli.doctor", "Check this machine, and say what to type where it lacks."),
     "demo": ("maniple.cli.demo", "See many arms at work: pictures, a film, and the speed."),
-    "train sac": ("maniple.cli.train.sac", "Learn a task from the simulator's state."),
-    "train drq": ("maniple.cli.train.drq", "Learn a task from pictures."),
-    "train bc": ("maniple.cli.train.bc", "Imitate demonstrations."),
+    **{f"train {name}": ("maniple.cli.train.run", row.about) for name, row in ALGORITHMS.items()},
     "eval": ("maniple.cli.eval", "Measure a trained policy, and film its best and worst."),
     "plot": ("maniple.cli.plot", "Draw the learning curves of runs."),
     "bench": ("maniple.cli.bench.run", "Measure how fast a task is stepped."),
@@ -64,11 +64,11 @@ def _run(words: list[str]) -> int:
     verb, rest = _split(words)
     module = importlib.import_module(VERBS[verb][0])
     # A verb may take words that people have always written.
-    rest = module.prepare(rest) if hasattr(module, "prepare") else rest
+    rest = module.prepare(verb, rest) if hasattr(module, "prepare") else rest
     import tyro
 
     # A verb may know better defaults once it has seen which task is meant.
-    defaults = {"default": module.defaults(rest)} if hasattr(module, "defaults") else {}
+    defaults = {"default": module.defaults(verb, rest)} if hasattr(module, "defaults") else {}
     options = tyro.cli(
         module.Options,
         args=rest,

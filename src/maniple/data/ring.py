@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from maniple.core.errors import BadConfig
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.transitions import Transitions
+from maniple.data.stack import join_pictures
 
 Arrays = dict[str, NDArray]
 MARKS = ("reward", "terminated", "ended", "usable", "age")
@@ -58,7 +59,7 @@ class Ring:
         """Vector steps that were ever added."""
         self.begun = False
         self._rng = np.random.default_rng(seed)
-        self._pictures = {n for n, s in layout.items() if len(s.shape) == 3}
+        self._pictures = {n for n, s in layout.items() if s.image is not None}
         specs: dict[str, tuple] = {f"obs.{n}": (s.shape, s.dtype) for n, s in layout.items()}
         specs["action"] = (action.shape, action.dtype)
         specs |= {"reward": ((), np.dtype(np.float32)), "age": ((), np.dtype(np.int32))}
@@ -186,7 +187,7 @@ class Ring:
         # Not before the episode's first frame, nor before the oldest that is still there.
         oldest = np.minimum(age, (slots - self.head - 1) % self.steps)
         back = [np.minimum(k, oldest) for k in reversed(range(self.stack))]
-        return np.concatenate([array[(slots - b) % self.steps, rows] for b in back], axis=-1)
+        return join_pictures([array[(slots - b) % self.steps, rows] for b in back])
 
     def _see(self, slot: int, obs: Mapping[str, NDArray]) -> None:
         for name, array in self._obs.items():

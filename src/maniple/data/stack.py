@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,14 +16,21 @@ class FrameStack:
 
     def __init__(self, layout: Layout, count: int) -> None:
         self.count = count
-        self._names = [n for n, s in layout.items() if len(s.shape) == 3]
+        self._names = [n for n, s in layout.items() if s.image is not None]
         self._last: dict[str, list[NDArray]] = {}
         self._waiting: NDArray[np.bool_] | None = None
 
-    def begin(self, obs: Mapping[str, NDArray]) -> dict[str, NDArray]:
-        """Start over in all rows."""
-        self._last = {name: [obs[name].copy()] * self.count for name in self._names}
-        self._waiting = None
+    def begin(
+        self, obs: Mapping[str, NDArray], rows: NDArray[np.bool_] | None = None
+    ) -> dict[str, NDArray]:
+        """Start over in rows (None: all)."""
+        if rows is None:
+            self._last = {name: [obs[name].copy()] * self.count for name in self._names}
+            self._waiting = None
+        else:
+            self._fill(obs, rows)
+            if self._waiting is not None:
+                self._waiting = self._waiting & ~rows
         return self._stacked(obs)
 
     def push(self, obs: Mapping[str, NDArray], ended: NDArray[np.bool_]) -> dict[str, NDArray]:
@@ -31,10 +38,8 @@ class FrameStack:
         if self.count > 1:
             for name, frames in self._last.items():
                 frames[:] = [*frames[1:], obs[name].copy()]
-                if self._waiting is not None and self._waiting.any():
-                    for k in range(self.count - 1):
-                        frames[k] = frames[k].copy()
-                        frames[k][self._waiting] = obs[name][self._waiting]
+            if self._waiting is not None and self._waiting.any():
+                self._fill(obs, self._waiting)
         self._waiting = ended
         return self._stacked(obs)
 
@@ -49,22 +54,33 @@ class FrameStack:
         self._waiting = state["waiting"]
         return self._stacked(obs)
 
+    def _fill(self, obs: Mapping[str, NDArray], rows: NDArray[np.bool_]) -> None:
+        """Show rows nothing but their newest picture."""
+        for name, frames in self._last.items() if self.count > 1 else ():
+            for k in range(self.count):
+                frames[k] = frames[k].copy()
+                frames[k][rows] = obs[name][rows]
+
     def _stacked(self, obs: Mapping[str, NDArray]) -> dict[str, NDArray]:
         if self.count == 1:
             return dict(obs)
-        joined = {name: np.concatenate(frames, -1) for name, frames in self._last.items()}
+        joined = {name: join_pictures(frames) for name, frames in self._last.items()}
         return {**obs, **joined}
+
+
+def join_pictures(frames: Sequence[NDArray]) -> NDArray:
+    """Join pictures (rows, h, w[, channels]) as further channels."""
+    join = np.concatenate if frames[0].ndim == 4 else np.stack
+    return join(frames, -1)
 
 
 def stacked(layout: Layout, count: int) -> Layout:
     """Return the layout that the agent sees."""
     if count == 1:
         return layout
-    return Layout(
-        {
-            n: ArraySpec((*s.shape[:2], s.shape[2] * count), s.dtype, 0, 255)
-            if len(s.shape) == 3
-            else s
-            for n, s in layout.items()
-        }
-    )
+    return Layout({n: _stacked_spec(s, count) if s.image else s for n, s in layout.items()})
+
+
+def _stacked_spec(spec: ArraySpec, count: int) -> ArraySpec:
+    low, high = (join_pictures([bound[None]] * count)[0] for bound in spec.bounds())
+    return ArraySpec(low.shape, spec.dtype, low, high, spec.image, spec.meaning)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable
-from dataclasses import replace
 from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maniple.core.faults import lost_rows
+from maniple.core.random_actions import random_actions
 from maniple.data.stack import FrameStack
 from maniple.learn.cluster import Cluster, ClusterConfig, ClusterError
 from maniple.learn.config import TrainConfig, config_of
-from maniple.learn.loop import lost_rows, random_actions
+from maniple.learn.episode_stats import EpisodeStats
 from maniple.learn.make import make_agent, make_envs, stack_of
-from maniple.learn.meter import Meter
-from maniple.run.when import Until
+from maniple.run.stop import Stop
 
 
 class Actor:
@@ -31,33 +31,33 @@ class Actor:
         self.name = secrets.token_hex(8)
         self.cluster = Cluster(cluster)
         # What is learned is the learner's choice; how many play here, and how, is ours.
-        told = config_of(self.cluster.meet())
-        self.config = replace(
-            told, num_envs=config.num_envs, engine=config.engine, workers=config.workers
+        here = config.machine
+        self.config = config_of(self.cluster.meet()).replace(
+            num_envs=here.num_envs, engine=here.engine, workers=here.workers
         )
         self._seed = int(self.name[:7], 16)
-        self.envs = make_envs(self.config, config.num_envs)
+        self.envs = make_envs(self.config, here.num_envs)
         layout, action = self.envs.layout, self.envs.action_spec
         self.agent = make_agent(self.config, layout, action, self._seed)
         self.frames = FrameStack(layout, stack_of(self.config.agent))
-        self.meter = Meter(config.num_envs)
+        self.stats = EpisodeStats(here.num_envs)
         self.steps = 0
         self._version = 0
         self._number = 0
         self._rng = np.random.default_rng(self._seed)
 
-    def run(self, until: Until, listen: Callable[[int, dict], None]) -> int:
-        """Play until the learner is done, or `until` says so; return the steps."""
+    def run(self, stop: Stop, listen: Callable[[int, dict], None]) -> int:
+        """Play until the learner is done, or `stop` says so; return the steps."""
         obs, _ = self.envs.reset(seed=self._seed)
         self._obs = dict(self.envs.named(obs))
         self._seen = self.frames.begin(self._obs)
         waiting = np.zeros(self.envs.num_envs, np.bool_)
         is_wanted = True
-        while is_wanted and until(self.steps):
+        while is_wanted and not stop.reason(self.steps):
             self._refresh()
             arrays, waiting = self._play(waiting)
             is_wanted = self._send(arrays)
-            listen(self.steps, self.meter.summary() | {"version": self._version})
+            listen(self.steps, self.stats.summary() | {"version": self._version})
         return self.steps
 
     def _play(self, waiting: NDArray[np.bool_]) -> tuple[dict[str, NDArray], NDArray[np.bool_]]:
@@ -72,7 +72,7 @@ class Actor:
             self._obs = dict(self.envs.named(seen))
             ended = terminated | truncated
             self._seen = self.frames.push(self._obs, ended)
-            self.meter.add(reward, ended, info)
+            self.stats.add(reward, ended, info)
             lost = lost_rows(info)
             usable = ~waiting if lost is None else ~(waiting | lost)
             step = (action, reward.astype(np.float32), terminated, ended, usable)
@@ -87,7 +87,7 @@ class Actor:
 
     def _act(self) -> NDArray:
         if self._version == 0:
-            return random_actions(self.envs, self._rng)
+            return random_actions(self.envs.action_spec, self.envs.num_envs, self._rng)
         return self.agent.act(self._seen)
 
     def _refresh(self) -> None:
@@ -102,7 +102,7 @@ class Actor:
         from safetensors.numpy import save
 
         steps = arrays["reward"].size
-        about = json.dumps({"version": self._version} | self.meter.summary())
+        about = json.dumps({"version": self._version} | self.stats.summary())
         blob = save({name: np.asarray(array, order="C") for name, array in arrays.items()})
         self._number += 1
         return self._patiently("push", self.name, self._number, steps, blob, about)

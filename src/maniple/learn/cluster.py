@@ -19,7 +19,7 @@ import psutil
 from maniple.core.child import start_child
 from maniple.core.errors import BadConfig, ManipleError
 from maniple.core.optional import require
-from maniple.learn.post import NAME, NAMESPACE, PROTOCOL, Post
+from maniple.learn.step_queue import NAME, NAMESPACE, PROTOCOL, StepQueue
 from maniple.version import __version__
 
 ROLES = ("local", "learner", "actor", "both")
@@ -62,7 +62,7 @@ class ClusterConfig:
 
 
 class Cluster:
-    """A connection to the post, and the head if it was started here."""
+    """A connection to the step queue, and the head if it was started here."""
 
     def __init__(self, config: ClusterConfig, run_dir: Path | None = None) -> None:
         self.config = config
@@ -75,15 +75,15 @@ class Cluster:
         elif self._note is None and _own_address(config.ip) is None:
             self._join_from_elsewhere()
         self._connect()
-        self.post: Any = self._find_post(may_create=self._note is not None)
+        self.queue: Any = self._find_queue(may_create=self._note is not None)
 
     def call(self, method: str, *args: Any, timeout_s: float = 30.0) -> Any:
         """Call the post and wait for its answer, but not for ever."""
         try:
-            return self._ray.get(getattr(self.post, method).remote(*args), timeout=timeout_s)
+            return self._ray.get(getattr(self.queue, method).remote(*args), timeout=timeout_s)
         except (self._ray.exceptions.RayError, ConnectionError) as error:
             raise ClusterError(
-                f"The post at {self.config.ip}:{self.config.port} did not answer {method!r} "
+                f"The queue at {self.config.ip}:{self.config.port} did not answer {method!r} "
                 f"({type(error).__name__})."
             ) from error
 
@@ -128,7 +128,7 @@ class Cluster:
         note.parent.mkdir(parents=True, exist_ok=True)
         note.touch()
         log = (note.parent / "head.log").open("ab")
-        command = [sys.executable, "-m", "maniple.learn.head", self.config.ip]
+        command = [sys.executable, "-m", "maniple.learn.ray_head", self.config.ip]
         command += [str(self.config.port), str(note), str(self.config.patience_s)]
         # A session of its own: neither Ctrl-C nor our death ends it while actors need it.
         head = subprocess.Popen(
@@ -174,9 +174,9 @@ class Cluster:
                     ) from error
                 sleep(0.5)
 
-    def _find_post(self, may_create: bool) -> Any:
+    def _find_queue(self, may_create: bool) -> Any:
         if may_create:
-            kind = self._ray.remote(Post).options(
+            kind = self._ray.remote(StepQueue).options(
                 name=NAME, namespace=NAMESPACE, lifetime="detached", get_if_exists=True, num_cpus=0
             )
             return kind.remote(self.config.queue_steps)

@@ -1,28 +1,30 @@
-"""The settings of a training run."""
+"""The settings of a training run, in groups; flags and config.yaml know them by flat names."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import tyro
 
 from maniple.agents.bc import BCConfig
 from maniple.agents.drq import DrQConfig
 from maniple.agents.sac import SACConfig
-from maniple.core.errors import BadConfig
+from maniple.core.errors import BadConfig, closest
 from maniple.envs.config import EnvConfig
-from maniple.registry import BACKENDS
+from maniple.learn.algorithms import ALGORITHMS, OBJECT_TASKS, find_algorithm, load
+from maniple.registry import BACKENDS, EXPERTS, TASKS, canonical, find
+from maniple.run.config import RunConfig, Schedule, at_least
+from maniple.run.folder import plain
 
 AgentConfig = SACConfig | DrQConfig | BCConfig
-KINDS: dict[str, type] = {"sac": SACConfig, "drq": DrQConfig, "bc": BCConfig}
 
 
 @dataclass(frozen=True)
-class TrainConfig:
-    """What is trained on which task, for how long, and what is kept of it."""
-
-    task: str = "so101/Reach-v0"
-    """A task of 'maniple list', or any Gymnasium id."""
+class MachineConfig:
+    """Where it runs."""
 
     backend: str = "mujoco"
     """mujoco, or rlbench: the real one, on CoppeliaSim, a process for each environment."""
@@ -30,14 +32,33 @@ class TrainConfig:
     num_envs: int = 16
     """Environments at once; under torchrun, per rank."""
 
-    max_steps: int = 100_000
-    """Environment steps in all, over all rows."""
+    engine: str = "auto"
+    """native, process, serial, or auto."""
 
-    max_minutes: float | None = None
-    """Wall time after which the run ends by itself; None: never."""
+    workers: int | None = None
+    """Worker processes of the process engine."""
 
-    seed: int = 0
-    """Root of all random numbers of the run; evaluation has seeds of its own."""
+    overlap: bool = True
+    """Step the environments while the learner updates; the numbers are the same every time."""
+
+    torch_threads: int | None = None
+    """Threads of the learner; None: every core of this rank. A resumed run keeps its number."""
+
+    device: str = "auto"
+    """cpu, cuda, or auto: a GPU where there is one."""
+
+    def __post_init__(self) -> None:
+        at_least("num_envs", self.num_envs, 1)
+        at_least("torch_threads", self.torch_threads, 1)
+        if self.backend not in BACKENDS:
+            raise BadConfig(
+                f"backend is {self.backend!r}; it may be one of: {', '.join(BACKENDS)}."
+            )
+
+
+@dataclass(frozen=True)
+class ReplayConfig:
+    """How much is remembered, and how much is learned from it."""
 
     batch_size: int = 256
     """Transitions in an update."""
@@ -63,6 +84,17 @@ class TrainConfig:
     n_step: int = 1
     """Steps over which rewards are summed before the critics are asked."""
 
+    def __post_init__(self) -> None:
+        for name in ("batch_size", "steps_per_update", "n_step"):
+            at_least(name, getattr(self, name), 1)
+        for name in ("utd_ratio", "random_steps", "training_starts"):
+            at_least(name, getattr(self, name), 0)
+
+
+@dataclass(frozen=True)
+class DemoConfig:
+    """Which demonstrations are learned from."""
+
     demo_path: Path | None = None
     """Folder of demonstrations, as 'maniple demos record' writes it."""
 
@@ -72,35 +104,22 @@ class TrainConfig:
     demo_share: float = 0.5
     """Part of every batch that is demonstrations."""
 
-    log_period: int = 1_000
-    """Environment steps between two lines of metrics."""
+    def __post_init__(self) -> None:
+        at_least("demos", self.demos, 0)
 
-    eval_period: int = 2_000
-    """Environment steps between two evaluations; 0: only at the end."""
 
-    eval_n_trajs: int = 50
-    """Episodes of an evaluation."""
+Flat = tyro.conf.arg(name="")
 
-    checkpoint_period: int = 20_000
-    """Environment steps between two checkpoints; 0: only at the end."""
 
-    stop_at_success: float | None = None
-    """End when an evaluation reaches this success rate; None: never."""
+@dataclass(frozen=True)
+class TrainConfig:
+    """What is trained on which task, for how long, and everything that experts change."""
 
-    overlap: bool = True
-    """Step the environments while the learner updates; the numbers are the same every time."""
-
-    engine: str = "auto"
-    """native, process, serial, or auto."""
-
-    workers: int | None = None
-    """Worker processes of the process engine."""
-
-    torch_threads: int | None = None
-    """Threads of the learner; None: one or all cores of this rank, whichever is faster just now."""
-
-    device: str = "auto"
-    """cpu, cuda, or auto: a GPU where there is one."""
+    run: Annotated[RunConfig, Flat] = field(default_factory=RunConfig)
+    schedule: Annotated[Schedule, Flat] = field(default_factory=Schedule)
+    machine: Annotated[MachineConfig, Flat] = field(default_factory=MachineConfig)
+    replay: Annotated[ReplayConfig, Flat] = field(default_factory=ReplayConfig)
+    demos: Annotated[DemoConfig, Flat] = field(default_factory=DemoConfig)
 
     env: EnvConfig = field(default_factory=EnvConfig)
     """How the task is run."""
@@ -109,49 +128,137 @@ class TrainConfig:
     """How the agent learns."""
 
     def __post_init__(self) -> None:
-        for name in ("num_envs", "max_steps", "batch_size", "steps_per_update", "n_step"):
-            if getattr(self, name) < 1:
-                raise BadConfig(f"{name} is {getattr(self, name)}; it must be 1 or larger.")
-        for name in ("utd_ratio", "random_steps", "training_starts", "demos", "eval_n_trajs"):
-            if getattr(self, name) < 0:
-                raise BadConfig(f"{name} is {getattr(self, name)}; it must be 0 or larger.")
-        if self.backend not in BACKENDS:
-            raise BadConfig(
-                f"backend is {self.backend!r}; it may be one of: {', '.join(BACKENDS)}."
-            )
-        if self.backend == "rlbench" and self.demos:
+        self._check_demonstrations()
+        self._check_observations()
+        if self.schedule.eval_n_trajs == 0 and self.run.stop_at_success is not None:
+            raise BadConfig("stop_at_success needs evaluations: set eval_n_trajs above 0.")
+        if self.replay.training_starts < self.machine.num_envs:
+            starts = replace(self.replay, training_starts=self.machine.num_envs)
+            object.__setattr__(self, "replay", starts)
+
+    @classmethod
+    def of(cls, **settings: Any) -> TrainConfig:
+        """Make a config from settings by their flat names, as in of(task="LeRobot-v0", demos=5)."""
+        return cls().replace(**settings)
+
+    def replace(self, **settings: Any) -> TrainConfig:
+        """Return a copy with settings changed by their flat names; 'env' and 'agent' are whole."""
+        groups: dict[str, dict[str, Any]] = {}
+        own = {name: settings.pop(name) for name in ("env", "agent") if name in settings}
+        places = _places()
+        for name, value in settings.items():
+            if name not in places:
+                raise BadConfig(f"There is no setting {name!r}.{closest(name, places)}")
+            groups.setdefault(places[name], {})[name] = value
+        changed = {g: replace(getattr(self, g), **values) for g, values in groups.items()}
+        return replace(self, **changed, **own)
+
+    def flat(self) -> dict[str, Any]:
+        """Return every setting under its flat name, as config.yaml has it."""
+        found: dict[str, Any] = {}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            found |= {f.name: plain(value)} if f.name in ("env", "agent") else plain(value)
+        return {"algorithm": algorithm_of(self), **found, "task": canonical(self.run.task)}
+
+    def _check_demonstrations(self) -> None:
+        task, demos = canonical(self.run.task), self.demos
+        if self.machine.backend == "rlbench" and demos.demos:
             raise BadConfig(
                 "The experts play on MuJoCo. Record demonstrations with 'maniple demos record "
                 "--backend rlbench', then train with --demos 0 --demo-path FOLDER."
             )
-        if self.eval_n_trajs == 0 and self.stop_at_success is not None:
-            raise BadConfig("stop_at_success needs evaluations: set eval_n_trajs above 0.")
-        if self.training_starts < self.num_envs:
-            object.__setattr__(self, "training_starts", self.num_envs)
+        if demos.demos and task in TASKS and task not in EXPERTS:
+            raise BadConfig(
+                f"{task} has no scripted expert to record {demos.demos} demonstrations from. "
+                "Record some with 'maniple demos record', then train with --demos 0 --demo-path "
+                "FOLDER."
+            )
+        if demos.demos and task in TASKS and self.env.control is not None:
+            own = getattr(find(task), "control", None)
+            if own is not None and self.env.control != own:
+                raise BadConfig(
+                    f"The scripted expert of {task} acts by {own!r}, not by env.control "
+                    f"{self.env.control!r}: its demonstrations do not fit. Leave --env.control "
+                    "out, or train with --demos 0."
+                )
+
+    def _check_observations(self) -> None:
+        chosen, task = self.env.observations, canonical(self.run.task)
+        if not self.env.cameras or chosen is None or task not in TASKS:
+            return
+        own = getattr(find(task), "proprioception", ())
+        if own and not set(own) & set(chosen):
+            raise BadConfig(
+                f"With cameras the policy sees only what the robot knows of itself "
+                f"({', '.join(own)}), and env.observations names none of it. Add one."
+            )
 
 
-def config_of(described: dict[str, Any]) -> TrainConfig:
+def _places() -> dict[str, str]:
+    """Which group each setting is in."""
+    return {name: group for group, name in _leaves()}
+
+
+def _leaves() -> Iterator[tuple[str, str]]:
+    for group, kind in (
+        ("run", RunConfig), ("schedule", Schedule), ("machine", MachineConfig),
+        ("replay", ReplayConfig), ("demos", DemoConfig),
+    ):  # fmt: skip
+        for f in fields(kind):
+            yield group, f.name
+
+
+def preset(algorithm: str, task: str | None = None) -> TrainConfig:
+    """Return the settings that a run of this algorithm on this task begins with."""
+    row = find_algorithm(algorithm)
+    task = task or RunConfig.task
+    layers = [row.settings, row.object_settings if canonical(task) in OBJECT_TASKS else {}]
+    settings = {name: value for layer in layers for name, value in layer.items()}
+    for name, kind in (("env", EnvConfig), ("agent", load(row.config))):
+        merged = {k: v for layer in layers for k, v in layer.get(name, {}).items()}
+        settings[name] = kind(**merged)
+    return TrainConfig.of(task=task, **settings)
+
+
+def config_of(described: Mapping[str, Any]) -> TrainConfig:
     """Make a config from what a run folder's config.yaml says."""
     import cattrs
 
+    settings = dict(described)
+    if (name := settings.pop("algorithm", None)) not in ALGORITHMS:
+        raise BadConfig(
+            f"config.yaml names the algorithm {name!r}; it may be one of {sorted(ALGORITHMS)}."
+        )
     converter = cattrs.Converter(forbid_extra_keys=True)
     converter.register_structure_hook(Path, lambda value, _: Path(value))
-    # Which agent's settings these are is told by the algorithm's name, not by their shape.
-    converter.register_structure_hook(AgentConfig, lambda value, _: value)
-    settings = dict(described)
-    kind = KINDS.get(str(settings.pop("algorithm", None)))
-    if kind is None:
-        raise BadConfig(f"config.yaml names no algorithm; it may be one of {sorted(KINDS)}.")
-    agent_settings = settings.pop("agent", {})
+    kinds = {"env": EnvConfig, "agent": load(find_algorithm(str(name)).config)}
+    parts: dict[str, dict[str, Any]] = {}
+    own: dict[str, Any] = {}
+    places = _places()
+    for key, value in settings.items():
+        if key in kinds:
+            own[key] = value
+        elif key in places:
+            parts.setdefault(places[key], {})[key] = value
+        else:
+            raise BadConfig(
+                f"config.yaml does not fit this version of maniple: it has no setting {key!r}."
+                f"{closest(key, places)}"
+            )
+    groups = {f.name: f.default_factory for f in fields(TrainConfig)}
     try:
-        agent = converter.structure(agent_settings, kind)
-        config = converter.structure(settings, TrainConfig)
+        made = {k: converter.structure(own.get(k, {}), kind) for k, kind in kinds.items()}
+        for group, values in parts.items():
+            made[group] = converter.structure(values, groups[group])  # type: ignore[arg-type]
+        return TrainConfig(**made)
     except cattrs.BaseValidationError as error:
         lines = "; ".join(cattrs.transform_error(error))
         raise BadConfig(f"config.yaml does not fit this version of maniple: {lines}.") from None
-    return replace(config, agent=agent)
 
 
-def kind_of(config: AgentConfig) -> str:
-    """Name the algorithm that an agent's config belongs to."""
-    return next(name for name, kind in KINDS.items() if type(config) is kind)
+def algorithm_of(config: TrainConfig) -> str:
+    """Name the algorithm that a config belongs to."""
+    kind = type(config.agent)
+    where = f"{kind.__module__}:{kind.__qualname__}"
+    return next(name for name, row in ALGORITHMS.items() if row.config == where)

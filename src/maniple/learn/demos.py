@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from maniple.data.demos import collect, load
 from maniple.data.episode import Episode
 from maniple.learn.config import TrainConfig
@@ -17,19 +15,20 @@ FIRST_SEED = 500_000_000
 def demonstrations(config: TrainConfig) -> list[Episode]:
     """Return the run's demonstrations; none unless asked for."""
     shown: list[Episode] = []
-    if config.demo_path is not None:
-        shown += load(config.demo_path, with_pictures=bool(config.env.cameras))
-    if config.demos:
-        shown += record(config, config.demos)
+    demos = config.demos
+    if demos.demo_path is not None:
+        shown += load(demos.demo_path, with_pictures=bool(config.env.cameras))
+    if demos.demos:
+        shown += record(config, demos.demos)
     return shown
 
 
 def record(config: TrainConfig, episodes: int) -> list[Episode]:
     """Play the task's expert in the run's own environments."""
-    rows = min(episodes, 2 * config.num_envs)
-    script = expert(config.task, rows)
-    envs = make_envs(replace(config, num_envs=rows), rows)
+    rows = min(episodes, 2 * config.machine.num_envs)
+    script = expert(config.run.task, rows)
+    envs = make_envs(config, rows)
     try:
-        return list(collect(envs, script, episodes, FIRST_SEED + 1000 * config.seed))
+        return list(collect(envs, script, episodes, FIRST_SEED + 1000 * config.run.seed))
     finally:
         envs.close()

@@ -1,21 +1,59 @@
-"""Make what a training run is made of: environments, agent, demonstrations."""
+"""Make what a training run is made of: environments, an agent, a run around them."""
 
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from maniple.agents.bc import BC
-from maniple.agents.drq import DrQ
-from maniple.agents.sac import SAC
+import torch
+
 from maniple.core.errors import BadConfig
 from maniple.core.spec import ArraySpec, Layout
 from maniple.data.stack import stacked
 from maniple.envs.config import EnvConfig
-from maniple.learn.config import AgentConfig, TrainConfig, kind_of
+from maniple.learn.algorithms import find_algorithm, load
+from maniple.learn.config import AgentConfig, TrainConfig, algorithm_of
 from maniple.registry import TASKS, canonical, find, make_vec
+from maniple.run.evaluation import FIRST_SEED, Evaluator
+from maniple.run.ranks import Ranks
+from maniple.run.run import Listen, Run
+from maniple.run.stop import Stop
+from maniple.run.store import Store
 
-AGENTS: dict[str, type] = {"sac": SAC, "drq": DrQ, "bc": BC}
+# Settings that a resumed run may change without becoming another run.
+FREE = ("max_steps", "max_updates", "max_minutes", "log_period", "eval_period", "eval_n_trajs",
+        "stop_at_success", "checkpoint_period", "torch_threads", "device", "workers", "engine",
+        "overlap")  # fmt: skip
+EVAL_ROWS = 32
+"""Environments that an evaluation plays in: more would wait for the last episodes together."""
+
+
+def make_run(
+    config: TrainConfig,
+    run_dir: Path,
+    ranks: Ranks,
+    resume: bool = False,
+    listen: Listen = lambda step, metrics: None,
+    stop: Stop | None = None,
+) -> Run:
+    """Make the run around a learner, with evaluation in environments like those of training."""
+    episodes = config.schedule.eval_n_trajs
+    evaluator = None
+    if episodes:
+        # A real simulator is a process each.
+        most = EVAL_ROWS if config.machine.backend == "mujoco" else config.machine.num_envs
+        evaluator = Evaluator(
+            partial(make_envs, config, min(most, -(-episodes // ranks.world_size))),
+            episodes,
+            FIRST_SEED + config.run.seed * 1_000_000,
+            stack_of(config.agent),
+            ranks,
+        )
+    store = Store(run_dir, config.flat(), resume, ranks, FREE)
+    threads = config.machine.torch_threads
+    return Run(config.run, config.schedule, store, ranks, evaluator, listen, stop, threads)
 
 
 def is_ours(task: str) -> bool:
@@ -25,37 +63,50 @@ def is_ours(task: str) -> bool:
 
 def make_envs(config: TrainConfig, num_envs: int, **more: Any) -> Any:
     """Make the task's environments with the run's settings."""
-    options: dict[str, Any] = {"engine": config.engine, "workers": config.workers, **more}
-    if is_ours(config.task):
-        changed = {
+    machine, task = config.machine, config.run.task
+    options: dict[str, Any] = {"engine": machine.engine, "workers": machine.workers, **more}
+    if is_ours(task):
+        options |= {
             f.name: getattr(config.env, f.name)
             for f in fields(EnvConfig)
             if getattr(config.env, f.name) != f.default
         }
-        options |= changed
-    if config.backend != "mujoco":
-        options["backend"] = config.backend
-    return make_vec(config.task, num_envs, **options)
+    if machine.backend != "mujoco":
+        options["backend"] = machine.backend
+    return make_vec(task, num_envs, **options)
 
 
-def judge_rows(config: TrainConfig) -> int:
-    """How many environments an evaluation plays in; a real simulator is a process each."""
-    most = 100 if config.backend == "mujoco" else config.num_envs
-    return max(1, min(config.eval_n_trajs, most))
+def make_agent(
+    config: TrainConfig, layout: Layout, action: ArraySpec, noise_seed: int | None = None
+) -> Any:
+    """Make an untrained agent that fits the task.
 
-
-def make_agent(config: TrainConfig, layout: Layout, action: ArraySpec, seed: int) -> Any:
-    """Make an untrained agent that fits the task."""
-    kind = AGENTS[kind_of(config.agent)]
+    Args:
+        noise_seed: Of the agent's draws; the weights begin the same on every rank.
+    """
+    kind = load(find_algorithm(algorithm_of(config)).agent)
     seen = stacked(layout, stack_of(config.agent))
-    return kind(seen, action, config.agent, sees_of(config), seed, device_of(config.device))
+    device, seed = device_of(config.machine.device), config.run.seed
+    return kind(seen, action, config.agent, policy_states(config), seed, device, noise_seed)
 
 
-def sees_of(config: TrainConfig) -> tuple[str, ...]:
-    """Arrays of numbers that the policy may see: with cameras only the robot's own."""
-    if not config.env.cameras or not is_ours(config.task):
+def policy_states(config: TrainConfig) -> tuple[str, ...]:
+    """Arrays of numbers that the policy sees: with cameras only what the robot knows of itself.
+
+    Empty: everything that is no picture.
+    """
+    if not config.env.cameras or not is_ours(config.run.task):
         return ()
-    return getattr(find(config.task), "proprioception", ())
+    task = find(config.run.task)
+    own: tuple[str, ...] = tuple(getattr(task, "proprioception", ()))
+    if not own:
+        raise BadConfig(
+            f"{config.run.task} does not say what its robot knows of itself, so that a policy on "
+            f"pictures would see the simulator's truth. Set {task.__name__}.proprioception to the "
+            "names of the robot's own observations."
+        )
+    chosen = set(config.env.observations or own)
+    return tuple(name for name in own if name in chosen)
 
 
 def stack_of(config: AgentConfig) -> int:
@@ -65,10 +116,12 @@ def stack_of(config: AgentConfig) -> int:
 
 def device_of(name: str) -> str:
     """Choose where the networks live."""
-    import torch
-
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise BadConfig("device is cuda, but this machine has no CUDA GPU. Use --device cpu.")
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError, NotImplementedError):
+        raise BadConfig(f"device is {name!r}; it may be cpu, cuda, cuda:N or auto.") from None
     return name

@@ -10,12 +10,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from maniple.core import atomic
 from maniple.core.errors import BadConfig
 from maniple.core.optional import require
+from maniple.run.folder import Names
+from maniple.run.ranks import Ranks
+from maniple.run.tree import split, unsplit
 
 WEIGHTS, STATE, MANIFEST = "weights.safetensors", "state.json", "manifest.json"
+LAYOUT = 2
+"""Changes whenever what is stored changes its meaning."""
 
 
 class Checkpoint:
@@ -29,13 +36,39 @@ class Checkpoint:
         """Environment steps at which it was made."""
         return int(self.path.name.rpartition("-")[2])
 
-    def arrays(self) -> dict[str, NDArray]:
-        """Read the weights."""
-        return read_arrays(self.path / WEIGHTS)
+    def arrays(self, rank: int = 0) -> dict[str, NDArray]:
+        """Read the arrays of one rank."""
+        return read_arrays(self.path / _of_rank(WEIGHTS, rank))
 
-    def state(self) -> dict[str, Any]:
-        """Read the counters and everything else that is no array."""
-        return json.loads((self.path / STATE).read_text())
+    def about(self, rank: int = 0) -> dict[str, Any]:
+        """Read what one rank stored besides arrays."""
+        return json.loads((self.path / _of_rank(STATE, rank)).read_text())
+
+    def state(self, ranks: Ranks | None = None) -> dict[str, Any]:
+        """Read everything that this rank stored.
+
+        Raises:
+            BadConfig: Another version of maniple, or another number of ranks, wrote it.
+        """
+        rank, world_size = (0, 1) if ranks is None else (ranks.rank, ranks.world_size)
+        about = self.about()
+        if about.get("layout") != LAYOUT:
+            raise BadConfig(
+                f"{self.path} was written by another version of maniple (layout "
+                f"{about.get('layout', 1)}, this one reads {LAYOUT}): 'maniple eval' can judge it, "
+                "but training cannot go on from it. Begin anew in another --run-dir."
+            )
+        if about["world_size"] != world_size:
+            raise BadConfig(
+                f"{self.path} was written by {about['world_size']} ranks, and there are "
+                f"{world_size} now. Start with --nproc-per-node so that there are "
+                f"{about['world_size']}."
+            )
+        return unsplit(self.about(rank)["state"], self.arrays(rank))
+
+    def hash(self) -> NDArray[np.uint8]:
+        """Return the digest of its manifest, and so of all that it holds."""
+        return np.frombuffer(bytes.fromhex(digest(self.path / MANIFEST)), np.uint8)
 
     def files(self) -> list[Path]:
         """Files outside its own folder that it needs."""
@@ -67,47 +100,59 @@ class Checkpoint:
 class Checkpoints:
     """The checkpoints of a run: the newest few, and the best."""
 
-    def __init__(self, folder: str | Path, keep: int = 2) -> None:
+    def __init__(self, folder: str | Path, keep: int = 2, names: Names | None = None) -> None:
         self.folder = Path(folder)
         self.keep = keep
+        self._names = names or Names()
 
     def save(
         self,
         step: int,
-        arrays: Mapping[str, NDArray],
         state: Mapping[str, Any],
         files: Sequence[Path] = (),
         kind: str = "step",
         keep: int | None = None,
+        ranks: Ranks | None = None,
     ) -> Checkpoint:
         """Write one and remove what is older than the newest few of its kind.
 
         Args:
+            state: A nested table of arrays and plain values.
             files: Finished files elsewhere in the run that it needs.
             kind: 'step', or 'best'.
+            ranks: All of them write their own state; the whole appears when all have.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
-        final = self.folder / f"{kind}-{step:09d}"
+        rank, world_size = (0, 1) if ranks is None else (ranks.rank, ranks.world_size)
+        final = self.folder / self._names.checkpoint_name(kind, step)
         part = self.folder / f".part-{final.name}"
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir()
-        try:
-            write_arrays(part / WEIGHTS, arrays)
-            _write_text(part / STATE, json.dumps(state))
-            own = {name: _entry(part / name) for name in (WEIGHTS, STATE)}
-            others = {os.path.relpath(file, final): _entry(file) for file in files}
-            _write_text(part / MANIFEST, json.dumps(own | others, indent=1))
-            _sync_folder(part)
-            shutil.rmtree(final, ignore_errors=True)
-            part.rename(final)
-        except OSError as error:
+
+        def make_room() -> None:
+            self.folder.mkdir(parents=True, exist_ok=True)
             shutil.rmtree(part, ignore_errors=True)
-            raise BadConfig(
-                f"The checkpoint {final} could not be written ({error.strerror}). The one before "
-                "it is untouched. Free some space and add --resume."
-            ) from error
-        _sync_folder(self.folder)
-        for old in self._named(kind)[: -(keep or self.keep)]:
+            part.mkdir()
+
+        def write() -> None:
+            _write_part(part, final, rank, world_size, state, files)
+
+        def seal() -> None:
+            _seal(part, final, world_size)
+
+        for do, is_mine in ((make_room, rank == 0), (write, True), (seal, rank == 0)):
+            failure: OSError | None = None
+            try:
+                if is_mine:
+                    do()
+            except OSError as error:
+                failure = error
+            # No rank goes on alone: a checkpoint is whole only if every rank's part is.
+            if ranks.highest(int(failure is not None)) if ranks else failure:
+                shutil.rmtree(part, ignore_errors=True)
+                why = failure.strerror if failure else "on another rank"
+                raise BadConfig(
+                    f"The checkpoint {final} could not be written ({why}). The one before it is "
+                    "untouched. Free some space and add --resume."
+                ) from failure
+        for old in self._named(kind)[: -(keep or self.keep)] if rank == 0 else ():
             shutil.rmtree(old, ignore_errors=True)
         return Checkpoint(final)
 
@@ -135,7 +180,8 @@ class Checkpoints:
         return [c for c in found if (c.path / MANIFEST).exists()]
 
     def _named(self, kind: str) -> list[Path]:
-        return sorted(self.folder.glob(f"{kind}-*"))
+        found = [p for p in self.folder.glob(self._names.checkpoint_glob(kind)) if p.is_dir()]
+        return sorted(found, key=lambda p: Checkpoint(p).step)
 
 
 def find(path: str | Path, best: bool = True) -> Checkpoint:
@@ -149,24 +195,55 @@ def find(path: str | Path, best: bool = True) -> Checkpoint:
             raise BadConfig(f"{complaint}. A torn checkpoint is not loaded; choose another.")
         return found
     folder = path / "checkpoints" if (path / "checkpoints").is_dir() else path
-    shelf = Checkpoints(folder)
-    latest = (shelf.latest("best") if best else None) or shelf.latest()
+    there = Checkpoints(folder)
+    latest = (there.latest("best") if best else None) or there.latest()
     if latest is None:
         raise BadConfig(f"{path} holds no whole checkpoint.")
     return latest
 
 
+def _write_part(
+    part: Path, final: Path, rank: int, world_size: int, state: Mapping[str, Any], files: Sequence
+) -> None:
+    """Write what one rank has, and the list of its files."""
+    arrays: dict[str, NDArray] = {}
+    about = {"layout": LAYOUT, "world_size": world_size}
+    about |= {"state": split(dict(state), "", arrays)}
+    weights, rest = (part / _of_rank(name, rank) for name in (WEIGHTS, STATE))
+    write_arrays(weights, arrays)
+    atomic.write_text(rest, json.dumps(about))
+    entries = {file.name: _entry(file) for file in (weights, rest)}
+    entries |= {os.path.relpath(file, final): _entry(file) for file in files}
+    atomic.write_text(part / f"{rank}.entries", json.dumps(entries))
+
+
+def _seal(part: Path, final: Path, world_size: int) -> None:
+    """Write the manifest of all ranks' files, and give the folder its name."""
+    manifest: dict[str, Any] = {}
+    for rank in range(world_size):
+        entries = part / f"{rank}.entries"
+        manifest |= json.loads(entries.read_text())
+        entries.unlink()
+    atomic.write_text(part / MANIFEST, json.dumps(manifest, indent=1))
+    shutil.rmtree(final, ignore_errors=True)
+    part.rename(final)
+    atomic.sync_folder(final.parent)
+
+
+def _of_rank(name: str, rank: int) -> str:
+    """state.json is rank 0's, state.rank1.json the next one's."""
+    head, _, ending = name.partition(".")
+    return name if rank == 0 else f"{head}.rank{rank}.{ending}"
+
+
 def write_arrays(path: Path, arrays: Mapping[str, NDArray]) -> None:
-    """Write arrays to a safetensors file and make sure that they are on the disk."""
+    """Write arrays to a safetensors file that is whole or not there."""
     require("safetensors")
-    import numpy as np
     from safetensors.numpy import save
 
-    data = save({name: np.asarray(array, order="C") for name, array in arrays.items()})
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    atomic.write_bytes(
+        path, save({name: np.asarray(array, order="C") for name, array in arrays.items()})
+    )
 
 
 def read_arrays(path: Path) -> dict[str, NDArray]:
@@ -185,18 +262,3 @@ def digest(path: Path) -> str:
 
 def _entry(path: Path) -> dict[str, Any]:
     return {"bytes": path.stat().st_size, "sha256": digest(path)}
-
-
-def _write_text(path: Path, text: str) -> None:
-    with path.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

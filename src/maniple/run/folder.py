@@ -13,35 +13,63 @@ from typing import Any
 
 import yaml
 
+from maniple.core import atomic
 from maniple.core.errors import BadConfig
 
 CONFIG, VERSIONS = "config.yaml", "versions.yaml"
 PACKAGES = ("maniple", "numpy", "gymnasium", "mujoco", "torch", "accelerate", "ray")
 
 
+@dataclasses.dataclass(frozen=True)
+class Names:
+    """What the files and folders of a run are called, where its users know other names."""
+
+    checkpoints: str = "checkpoints"
+    """Folder of the checkpoints; '.': the run folder itself."""
+    checkpoint: str = "step-{step:09d}"
+    """Name of a checkpoint. The best one is called best-..."""
+    metrics: str = "metrics.jsonl"
+    replay: str = "replay"
+    tensorboard: str = "tensorboard"
+    videos: str = "videos"
+
+    def checkpoint_name(self, kind: str, step: int) -> str:
+        """Name a checkpoint of a kind, 'step' or 'best'."""
+        return self.checkpoint.format(step=step) if kind == "step" else f"{kind}-{step:09d}"
+
+    def checkpoint_glob(self, kind: str) -> str:
+        """Match the checkpoints of a kind."""
+        return f"{self.checkpoint.partition('{')[0]}*" if kind == "step" else f"{kind}-*"
+
+
 class RunFolder:
     """A folder that says by itself what was run and how."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, names: Names | None = None) -> None:
         self.path = Path(path)
-        self.checkpoints = self.path / "checkpoints"
-        self.replay = self.path / "replay"
-        self.videos = self.path / "videos"
-        self.metrics = self.path / "metrics.jsonl"
+        self.names = names or Names()
+        self.checkpoints = self.path / self.names.checkpoints
+        self.replay = self.path / self.names.replay
+        self.videos = self.path / self.names.videos
+        self.metrics = self.path / self.names.metrics
+        self.tensorboard = self.path / self.names.tensorboard
 
     @property
     def is_used(self) -> bool:
         """Whether a run was begun here."""
         return (self.path / CONFIG).exists()
 
-    def create(self, config: Any) -> None:
-        """Write the settings and the versions; refuse a folder that holds another run."""
+    def check_free(self) -> None:
+        """Refuse a folder that holds another run."""
         if self.is_used:
             raise BadConfig(
                 f"{self.path} holds a run already. Add --resume to go on with it, or name "
                 "another --run-dir."
             )
-        self.path.mkdir(parents=True, exist_ok=True)
+
+    def create(self, config: Any) -> None:
+        """Write the settings and the versions."""
+        self.check_free()
         write_yaml(self.path / VERSIONS, versions())
         write_yaml(self.path / CONFIG, plain(config))
 
@@ -72,9 +100,7 @@ def plain(value: Any) -> Any:
 
 def write_yaml(path: Path, content: Any) -> None:
     """Write a file that is whole or not there."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
-    part.replace(path)
+    atomic.write_text(path, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
 
 
 def versions() -> dict[str, Any]:

@@ -10,6 +10,9 @@ from pathlib import Path
 from time import time
 from typing import Any
 
+from maniple.core import atomic
+from maniple.run.folder import RunFolder
+
 Sink = Callable[[int, Mapping[str, float]], None]
 
 
@@ -19,9 +22,7 @@ class JsonLines:
     def __init__(self, path: Path, resume_step: int | None = None) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         if resume_step is not None and path.exists():
-            part = path.with_name(path.name + ".part")
-            part.write_text("".join(_until(path, resume_step)))
-            part.replace(path)
+            atomic.write_text(path, "".join(_until(path, resume_step)))
         self._file = path.open("a")
 
     def __call__(self, step: int, metrics: Mapping[str, float]) -> None:
@@ -59,11 +60,11 @@ class TensorBoard:
 class Log:
     """All sinks of a run."""
 
-    def __init__(self, folder: Path, resume_step: int | None = None) -> None:
-        self._sinks: list[Any] = [JsonLines(folder / "metrics.jsonl", resume_step)]
+    def __init__(self, folder: RunFolder, resume_step: int | None = None) -> None:
+        self._sinks: list[Any] = [JsonLines(folder.metrics, resume_step)]
         # The extra 'train' brings it; a run does not fail for want of curves.
         with suppress(ImportError):
-            self._sinks.append(TensorBoard(folder / "tensorboard"))
+            self._sinks.append(TensorBoard(folder.tensorboard))
 
     def write(self, step: int, metrics: Mapping[str, float]) -> None:
         """Tell every sink."""

@@ -24,8 +24,9 @@ class Replay(Protocol):
 class Segments:
     """Files named after the steps that they hold."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, rank: int = 0) -> None:
+        # Every rank has a replay of its own.
+        self.folder = folder if rank == 0 else folder / f"rank{rank}"
         self._files: list[Path] = []
 
     def save(self, replay: Replay) -> list[Path]:
@@ -34,25 +35,23 @@ class Segments:
         self._files = [f for f in self._files if _range(f)[1] >= replay.oldest()]
         since = max(_range(self._files[-1])[1] if self._files else 0, replay.oldest())
         path = self.folder / f"{since:09d}-{replay.total:09d}.safetensors"
-        part = path.with_name(path.name + ".part")
-        write_arrays(part, replay.segment(since))
-        part.replace(path)
+        write_arrays(path, replay.segment(since))
         if not (self._files and self._files[-1] == path):
             self._files.append(path)
         return list(self._files)
 
     def load(self, replay: Replay, files: Sequence[Path]) -> None:
-        """Put the pieces back in order."""
-        self._files = sorted(Path(f) for f in files)
+        """Put this rank's pieces back in order."""
+        self._files = sorted(f for f in files if Path(f).parent == self.folder)
         for file in self._files:
             since, total = _range(file)
             replay.restore(read_arrays(file), since, total)
 
     def forget(self, needed: Sequence[Path]) -> None:
         """Delete the files that no checkpoint needs any more."""
-        wanted = {file.name for file in needed}
+        wanted = set(needed)
         for file in self.folder.glob("*.safetensors*"):
-            if file.name not in wanted:
+            if file not in wanted:
                 file.unlink(missing_ok=True)
 
 

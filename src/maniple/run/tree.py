@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 def split(tree: Any, at: str, arrays: dict[str, NDArray]) -> Any:
     """Move every array of a tree into `arrays`, named after its place; return the rest."""
     if isinstance(tree, np.ndarray):
+        assert at not in arrays, f"two arrays are named {at}"
         arrays[at] = tree
         return {"array": at}
     if isinstance(tree, dict):
-        return {"dict": {key: split(value, f"{at}.{key}", arrays) for key, value in tree.items()}}
+        return {"dict": {key: split(value, _below(at, key), arrays) for key, value in tree.items()}}
     if isinstance(tree, (list, tuple)):
-        return {"list": [split(value, f"{at}.{k}", arrays) for k, value in enumerate(tree)]}
+        return {"list": [split(value, _below(at, k), arrays) for k, value in enumerate(tree)]}
     return {"value": tree.item() if isinstance(tree, np.generic) else tree}
 
 
@@ -30,3 +31,7 @@ def unsplit(rest: Any, arrays: dict[str, NDArray]) -> Any:
     if kind == "list":
         return [unsplit(value, arrays) for value in content]
     return content
+
+
+def _below(at: str, key: object) -> str:
+    return f"{at}.{key}" if at else str(key)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from time import monotonic
-
 
 class Every:
     """Due once per `period` counts; never if the period is 0."""
@@ -31,21 +29,3 @@ class Ratio:
         due = int(self.owed)
         self.owed -= due
         return due
-
-
-class Until:
-    """Running until so many steps, or so many minutes, or somebody asks it to stop."""
-
-    def __init__(self, max_steps: int, max_minutes: float | None = None) -> None:
-        self.max_steps = max_steps
-        self._deadline = None if max_minutes is None else monotonic() + 60 * max_minutes
-        self.is_stopped = False
-
-    def __call__(self, steps: int) -> bool:
-        """Tell whether to go on."""
-        is_late = self._deadline is not None and monotonic() > self._deadline
-        return not (self.is_stopped or is_late or steps >= self.max_steps)
-
-    def stop(self) -> None:
-        """End after the present step."""
-        self.is_stopped = True

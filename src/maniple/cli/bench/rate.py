@@ -10,23 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.cli.bench.pose_actions import PoseActions, takes_poses
+from maniple.core.random_actions import random_actions
+from maniple.core.space import layout_of
 
 # Drawing actions inside the timed loop would measure numpy's generator: reuse a few batches.
 BATCHES = 16
-UNBOUNDED = 1e6
-"""Larger bounds than this are none: random numbers are then drawn from a small range instead."""
-SMALL = 0.1
 
 
-def random_actions(envs: Any, chunk: int = 1, seed: int = 0) -> list[NDArray]:
+def action_batches(envs: Any, chunk: int = 1, seed: int = 0) -> list[NDArray]:
     """Draw action batches within the space, (num_envs, ...) or (num_envs, chunk, ...)."""
     rng = np.random.default_rng(seed)
-    space = envs.single_action_space
+    (spec,) = layout_of(envs.single_action_space).values()
     lead = (envs.num_envs, chunk) if chunk > 1 else (envs.num_envs,)
-    shape = (*lead, *space.shape)
-    low = np.where(space.low < -UNBOUNDED, -SMALL, space.low)
-    high = np.where(space.high > UNBOUNDED, SMALL, space.high)
-    return [rng.uniform(low, high, shape).astype(space.dtype) for _ in range(BATCHES)]
+    return [random_actions(spec, lead, rng) for _ in range(BATCHES)]
 
 
 def env_steps_per_s(
@@ -53,7 +49,7 @@ def env_steps_per_s(
         noise = PoseActions(envs, chunk)
         draw, see = noise.actions, noise.see
     else:
-        actions = random_actions(envs, chunk)
+        actions = action_batches(envs, chunk)
         draw, see = (lambda k: actions[k % BATCHES]), None
     act = envs.step if chunk == 1 else envs.step_chunk
     for k in range(warm_up):

@@ -65,7 +65,7 @@ class Options:
     """Print one JSON object instead of a table."""
 
 
-def prepare(words: list[str]) -> list[str]:
+def prepare(verb: str, words: list[str]) -> list[str]:
     """Let '--record' stand alone, as in commands that people have already written."""
     for at, word in enumerate(words):
         is_alone = at + 1 == len(words) or words[at + 1].startswith("--")

@@ -108,7 +108,7 @@ def _pictures(options: Options) -> dict[str, Any]:
 
 def _time_calls(options: Options, film: Path) -> tuple[dict[str, NDArray], dict[str, Any]]:
     """Return seconds per call of every part, and the engine's own figures."""
-    from maniple.cli.bench.rate import BATCHES, random_actions
+    from maniple.cli.bench.rate import BATCHES, action_batches
     from maniple.cli.progress import bar
 
     shown = _pictures(options)
@@ -120,7 +120,7 @@ def _time_calls(options: Options, film: Path) -> tuple[dict[str, NDArray], dict[
     camera = f"{shown['cameras'][0]}_rgb" if options.record else None
     times: dict[str, list[float]] = {part: [] for part in PARTS}
     try:
-        actions = random_actions(envs, options.action_chunk, options.seed)
+        actions = action_batches(envs, options.action_chunk, options.seed)
         with _Filming(film, camera) as shoot, bar("trace", calls, not options.json) as tick:
             for one in filter(None, (envs, blind)):
                 one.reset(seed=options.seed)

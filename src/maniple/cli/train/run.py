@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -18,10 +17,14 @@ from maniple.core.optional import require
 require("torch")
 
 from maniple.cli.train.screen import Screen  # noqa: E402  (torch is asked for first)
+from maniple.core.child import start_child  # noqa: E402
+from maniple.core.errors import BadConfig  # noqa: E402
+from maniple.learn.algorithms import find_algorithm, load  # noqa: E402
 from maniple.learn.cluster import ClusterConfig, make_token  # noqa: E402
-from maniple.learn.config import TrainConfig, kind_of  # noqa: E402
-from maniple.learn.presets import preset  # noqa: E402
-from maniple.run.when import Until  # noqa: E402
+from maniple.learn.config import TrainConfig, algorithm_of, preset  # noqa: E402
+from maniple.registry import canonical  # noqa: E402
+from maniple.run.run import Result  # noqa: E402
+from maniple.run.stop import Stop  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -45,27 +48,36 @@ class Options:
     """Print one JSON object as the last line."""
 
 
-def options_for(algorithm: str, words: Sequence[str]) -> Options:
+def prepare(verb: str, words: list[str]) -> list[str]:
+    """Let imitation be told its length as '--max-steps' too, the name that it had at first."""
+    if verb != "train bc":
+        return words
+    spellings = {"--max-steps": "--max-updates", "--max_steps": "--max-updates"}
+    parts = [word.partition("=") for word in words]
+    return [spellings.get(head, head) + equals + tail for head, equals, tail in parts]
+
+
+def defaults(verb: str, words: Sequence[str]) -> Options:
     """Read the task ahead of all else: its known settings are the defaults."""
-    return Options(config=preset(algorithm, _task_in(words)))
+    return Options(config=preset(verb.split()[1], _task_in(words)))
 
 
 def run(options: Options) -> dict[str, Any]:
     """Train and sum up."""
     config = options.config
     run_dir = options.run_dir or options.checkpoint_path or _run_dir(config)
-    until = Until(config.max_steps, config.max_minutes)
+    stop = Stop(config.run.max_steps, config.run.max_updates, config.run.max_minutes)
     if options.cluster.role == "actor":
-        return act_for_learner(config, options.cluster, until, options.json)
+        return act_for_learner(config, options.cluster, options.json)
     if options.resume:
         _tell_from_where(run_dir)
-    with Screen(config, run_dir, is_quiet=options.json) as screen, _gentle_stop(until):
-        result = _train(options, run_dir, screen, until)
+    with Screen(config, run_dir, is_quiet=options.json) as screen, stop.on_signals():
+        result = _train(options, run_dir, screen, stop)
     last = result.evaluation
     answer = {
-        "algorithm": kind_of(config.agent),
-        "task": config.task,
-        "seed": config.seed,
+        "algorithm": algorithm_of(config),
+        "task": config.run.task,
+        "seed": config.run.seed,
         "run_dir": str(result.run_dir),
         "steps": result.steps,
         "updates": result.updates,
@@ -75,28 +87,24 @@ def run(options: Options) -> dict[str, Any]:
         "best": _number(result.best),
         "train_s": round(result.train_s, 2),
         "wall_s": round(result.wall_s, 2),
-        "is_stopped": until.is_stopped,
+        "is_stopped": result.stopped_by == "asked",
+        "stopped_by": result.stopped_by,
     }
     screen.sum_up(answer)
     return answer
 
 
-def _train(options: Options, run_dir: Path, screen: Screen, until: Until) -> Any:
+def _train(options: Options, run_dir: Path, screen: Screen, stop: Stop) -> Result:
     config, role = options.config, options.cluster.role
-    if kind_of(config.agent) == "bc":
-        from maniple.learn.imitate import imitate
-
-        return imitate(config, run_dir, screen.listen, until)
     if role == "local":
-        from maniple.learn.loop import train
-
-        return train(config, run_dir, options.resume, screen.listen, until)
-    from maniple.learn.learner import learn_from_actors
+        train = load(find_algorithm(algorithm_of(config)).loop)
+        return train(config, run_dir, options.resume, screen.listen, stop)
+    if algorithm_of(config) == "bc":
+        raise BadConfig("Imitation needs no actors: leave --role out.")
+    from maniple.learn.ray_learner import train
 
     with _one_actor(options) if role == "both" else nullcontext():
-        return learn_from_actors(
-            config, options.cluster, run_dir, options.resume, screen.listen, until
-        )
+        return train(config, options.cluster, run_dir, options.resume, screen.listen, stop)
 
 
 @contextmanager
@@ -104,12 +112,11 @@ def _one_actor(options: Options) -> Iterator[None]:
     """Run an actor beside the learner; it ends with us."""
     import subprocess
 
-    from maniple.core.child import start_child
-
     config, cluster = options.config, options.cluster
-    words = [sys.executable, "-m", "maniple", "train", kind_of(config.agent), "--role", "actor"]
-    words += ["--ip", cluster.ip, "--port", str(cluster.port), "--task", config.task]
-    words += ["--token-file", str(cluster.token_file), "--num-envs", str(config.num_envs)]
+    words = [sys.executable, "-m", "maniple", "train", algorithm_of(config), "--role", "actor"]
+    words += ["--ip", cluster.ip, "--port", str(cluster.port), "--task", config.run.task]
+    words += ["--token-file", str(cluster.token_file)]
+    words += ["--num-envs", str(config.machine.num_envs)]
     words += ["--push-steps", str(cluster.push_steps), "--patience-s", str(cluster.patience_s)]
     make_token(cluster.token_file.expanduser())
     actor = start_child(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
@@ -123,23 +130,21 @@ def _one_actor(options: Options) -> Iterator[None]:
             actor.wait()
 
 
-def act_for_learner(
-    config: TrainConfig, cluster: ClusterConfig, until: Until, is_quiet: bool
-) -> dict[str, Any]:
+def act_for_learner(config: TrainConfig, cluster: ClusterConfig, is_quiet: bool) -> dict[str, Any]:
     """Play for a learner elsewhere until it is done."""
     from maniple.learn.actor import Actor
 
     # An actor plays as long as it is wanted.
-    until.max_steps = sys.maxsize
-    with _gentle_stop(until):
+    stop = Stop(max_minutes=config.run.max_minutes)
+    with stop.on_signals():
         actor = Actor(config, cluster)
         if not is_quiet:
-            print(f"actor {actor.name}: {config.num_envs} environments for {cluster.ip}")
+            print(f"actor {actor.name}: {config.machine.num_envs} environments for {cluster.ip}")
         try:
-            steps = actor.run(until, lambda step, told: None)
+            steps = actor.run(stop, lambda step, metrics: None)
         finally:
             actor.close()
-    return {"role": "actor", "actor": actor.name, "task": actor.config.task, "steps": steps}
+    return {"role": "actor", "actor": actor.name, "task": actor.config.run.task, "steps": steps}
 
 
 def _tell_from_where(run_dir: Path) -> None:
@@ -147,13 +152,13 @@ def _tell_from_where(run_dir: Path) -> None:
     from maniple.run.checkpoint import Checkpoints
     from maniple.run.folder import RunFolder
 
-    shelf = Checkpoints(RunFolder(run_dir).checkpoints)
-    found = shelf.latest()
+    checkpoints = Checkpoints(RunFolder(run_dir).checkpoints)
+    found = checkpoints.latest()
     if found is not None:
-        for complaint in shelf.complaints():
+        for complaint in checkpoints.complaints():
             print(f"{complaint}; it is left out.", file=sys.stderr)
         print(f"Going on from {found.path}.", file=sys.stderr)
-    elif not shelf.complaints():
+    elif not checkpoints.complaints():
         print(f"{run_dir} holds no checkpoint yet: a new run begins.", file=sys.stderr)
 
 
@@ -172,22 +177,5 @@ def _task_in(words: Sequence[str]) -> str | None:
 
 
 def _run_dir(config: TrainConfig) -> Path:
-    task = config.task.replace("/", "-")
-    return Path("runs") / f"{kind_of(config.agent)}-{task}-{config.seed}"
-
-
-@contextmanager
-def _gentle_stop(until: Until) -> Iterator[None]:
-    """Let the first Ctrl-C or SIGTERM end the run in good order; the second is immediate."""
-
-    def stop(number: int, frame: Any) -> None:
-        if until.is_stopped:
-            raise KeyboardInterrupt
-        until.stop()
-
-    old = {s: signal.signal(s, stop) for s in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)
+    task = canonical(config.run.task).replace("/", "-")
+    return Path("runs") / f"{algorithm_of(config)}-{task}-{config.run.seed}"

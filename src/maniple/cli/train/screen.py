@@ -28,7 +28,8 @@ class Screen:
     def __enter__(self) -> Screen:
         config = self._config
         self._console.print(
-            f"[bold]{config.task}[/], {config.num_envs} environments, seed {config.seed}; "
+            f"[bold]{config.run.task}[/], {config.machine.num_envs} environments, seed "
+            f"{config.run.seed}; "
             f"everything is kept in {self._run_dir}"
         )
         if self._console.is_terminal:
@@ -46,7 +47,9 @@ class Screen:
     def listen(self, step: int, metrics: Mapping[str, float]) -> None:
         """Show one report."""
         rate = metrics.get("clock/steps_per_s", 0.0)
-        left_s = (self._config.max_steps - step) / rate if rate > 0 else float("nan")
+        limits = [self._config.run.max_steps, self._config.run.max_updates]
+        end = min(limit for limit in limits if limit is not None)
+        left_s = max(end - step, 0) / rate if rate > 0 else float("nan")
         line = (
             f"{step:,}",
             _percent(metrics.get("success")),

@@ -23,7 +23,7 @@ class Parcel(NamedTuple):
     about: str
 
 
-class Post:
+class StepQueue:
     """A bounded queue of steps, the newest weights, and who is there."""
 
     def __init__(self, most_steps: int) -> None:

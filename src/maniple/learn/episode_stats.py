@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 KEPT = 100
 
 
-class Meter:
+class EpisodeStats:
     """Sums up every row's episode, and remembers the last hundred that ended."""
 
     def __init__(self, num_envs: int) -> None:

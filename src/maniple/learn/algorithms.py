@@ -1,0 +1,89 @@
+"""The table of algorithms: to add one is a row here and a file in agents/."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, field
+from typing import Any
+
+from maniple.core.errors import unknown
+
+PIXELS: dict[str, Any] = {
+    # Two cameras: how far away a small ball is cannot be seen with one.
+    "env": {"cameras": ("front", "overhead"), "image_size": (64, 64)},
+}
+STEADY: dict[str, Any] = {
+    "lr": 5e-4, "discount": 0.97, "tau": 0.005, "temperature": 0.05, "layer_norm": True,
+}  # fmt: skip
+"""For tasks in which an object has to be found and moved: slower, steadier learning."""
+OBJECT_TASKS = ("so101/PushCube-v0", "so101/LiftCube-v0", "so101/StackCubes-v0")
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """Where an algorithm is, and the settings that are known to work with it."""
+
+    about: str
+    """What 'maniple train' says of it."""
+    agent: str
+    config: str
+    loop: str = "maniple.learn.loop:train"
+    """What trains it in one process."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """What a run begins with, by the names of the flags."""
+    object_settings: dict[str, Any] = field(default_factory=dict)
+    """The same for OBJECT_TASKS, on top."""
+
+
+ALGORITHMS: dict[str, Algorithm] = {
+    "sac": Algorithm(
+        "Learn a task from the simulator's state.",
+        agent="maniple.agents.sac:SAC",
+        config="maniple.agents.sac:SACConfig",
+        object_settings={"agent": STEADY, "eval_period": 10_000},
+    ),
+    "drq": Algorithm(
+        "Learn a task from pictures.",
+        agent="maniple.agents.drq:DrQ",
+        config="maniple.agents.drq:DrQConfig",
+        settings={
+            **PIXELS,
+            "num_envs": 8,
+            "batch_size": 96,
+            "steps_per_update": 4,
+            "replay_buffer_capacity": 100_000,
+            "eval_period": 4_000,
+            "demos": 20,
+            # A pixel is seven millimetres here: larger shifts would hide where things are.
+            "agent": {"asymmetric": True, "actor_every": 1, "shift": 1},
+        },
+        object_settings={"agent": STEADY},
+    ),
+    "bc": Algorithm(
+        "Imitate demonstrations.",
+        agent="maniple.agents.bc:BC",
+        config="maniple.agents.bc:BCConfig",
+        loop="maniple.learn.imitation:train",
+        settings={
+            "demos": 50,
+            "max_updates": 3_000,
+            "log_period": 200,
+            "eval_period": 0,
+            "eval_n_trajs": 100,
+            "checkpoint_period": 1_000,
+        },
+    ),
+}
+
+
+def find_algorithm(name: str) -> Algorithm:
+    """Return a row of the table."""
+    if name not in ALGORITHMS:
+        raise unknown("algorithm", name, ALGORITHMS, "'maniple train --help'")
+    return ALGORITHMS[name]
+
+
+def load(where: str) -> Any:
+    """Import what a row of a table names: 'module:attribute'."""
+    module, _, attribute = where.partition(":")
+    return getattr(importlib.import_module(module), attribute)

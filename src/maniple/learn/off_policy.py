@@ -1,0 +1,120 @@
+"""Learn from a replay of steps, at the pace that the config sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from numpy.typing import NDArray
+
+from maniple.core.spec import ArraySpec, Layout
+from maniple.data.mix import Mix, ring_of
+from maniple.data.ring import Ring
+from maniple.learn.config import TrainConfig
+from maniple.learn.demos import demonstrations
+from maniple.learn.make import make_agent, stack_of
+from maniple.run.learner import Counters, State
+from maniple.run.ranks import Ranks
+from maniple.run.when import Ratio
+
+CALIBRATED_ON = 2_000
+"""Observations from which the scale of the networks' inputs is taken."""
+
+
+class OffPolicyLearner:
+    """An agent and its replay; makes as many updates as the steps so far have earned."""
+
+    def __init__(
+        self, config: TrainConfig, layout: Layout, action: ArraySpec, rows: int, ranks: Ranks
+    ) -> None:
+        """Make an untrained agent and an empty replay of `rows` rows."""
+        replay, stack = config.replay, stack_of(config.agent)
+        # Rank 0 draws what a run without ranks draws.
+        seed = config.run.seed * 1_000_003 + ranks.rank
+        noise_seed = config.run.seed if ranks.is_main else seed
+        self.agent = make_agent(config, layout, action, noise_seed)
+        self.agent.sync = ranks.average if ranks.world_size > 1 else None
+        self.device: torch.device = self.agent.device
+        self.replay = Ring(
+            layout, action, rows, replay.replay_buffer_capacity, seed, stack, replay.replay_folder
+        )
+        shown = demonstrations(config)
+        demos = ring_of(shown, layout, action, seed + 1, stack) if shown else None
+        self._mix = Mix(self.replay, demos, config.demos.demo_share)
+        self.steps = 0
+        self._config = config
+        self._due = Ratio(replay.utd_ratio / replay.steps_per_update)
+        self._metrics: dict[str, float] = {}
+
+    def act(self, obs: Mapping[str, NDArray], explore: bool = True) -> NDArray:
+        """Return an action for every row."""
+        return self.agent.act(obs, explore)
+
+    def begin(self, obs: Mapping[str, NDArray]) -> None:
+        """Remember the first observation after a reset of all rows."""
+        self.replay.begin(obs)
+
+    def add(self, action, reward, terminated, truncated, next_obs, lost=None) -> None:
+        """Remember one vector step."""
+        self.replay.add(action, reward, terminated, truncated, next_obs, lost)
+        self.steps += len(reward)
+
+    def newest(self) -> dict[str, NDArray]:
+        """Return the observation that has no action yet."""
+        return self.replay.newest()
+
+    def update(self, new_steps: int, most: int | None = None) -> int:
+        """Make the updates that `new_steps` more steps bring; those beyond `most` stay owed."""
+        config = self._config.replay
+        discount = self._config.agent.discount
+        if self.steps < config.training_starts:
+            return 0
+        if self.agent.updates == 0:
+            self.agent.calibrate(self._mix.sample(CALIBRATED_ON, discount).obs)
+        due = self._due(new_steps)
+        if most is not None and due > most:
+            self._due.owed += due - most
+            due = most
+        for _ in range(due):
+            batch = self._mix.sample(config.batch_size, discount, config.n_step)
+            self._metrics = self.agent.update(batch)
+        return due
+
+    @property
+    def owed(self) -> float:
+        """Updates that are due but not made."""
+        return self._due.owed
+
+    def weights(self) -> dict[str, NDArray]:
+        """Return what acting needs."""
+        return self.agent.weights()
+
+    def counters(self) -> Counters:
+        """How far it has come."""
+        return Counters(self.steps, self.agent.updates, len(self.replay))
+
+    def metrics(self) -> dict[str, float]:
+        """What the last update found."""
+        return self._metrics
+
+    def state(self) -> State:
+        """Return everything but the replay."""
+        demos = self._mix.demos
+        return {
+            "agent": self.agent.state(),
+            "steps": self.steps,
+            "updates_owed": self._due.owed,
+            "metrics": self._metrics,
+            "replay_rng": self.replay.rng_state(),
+            "demo_rng": demos.rng_state() if demos else None,
+        }
+
+    def load_state(self, state: State) -> None:
+        """Go on from there; the replay is filled by whoever stored it."""
+        self.agent.load_state(state["agent"])
+        self.steps = state["steps"]
+        self._due.owed = state["updates_owed"]
+        self._metrics = state["metrics"]
+        self.replay.set_rng_state(state["replay_rng"])
+        if self._mix.demos is not None and state["demo_rng"]:
+            self._mix.demos.set_rng_state(state["demo_rng"])

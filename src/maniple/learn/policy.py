@@ -1,0 +1,76 @@
+"""A trained policy as its run left it: how it acts, and environments that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maniple.core.errors import BadConfig
+from maniple.data.video import Film
+from maniple.learn.config import config_of
+from maniple.learn.make import is_ours, make_agent, make_envs, stack_of
+from maniple.run.checkpoint import Checkpoint, find
+from maniple.run.evaluation import evaluate
+from maniple.run.folder import RunFolder
+from maniple.run.store import acting_weights
+
+
+def load_policy(path: str | Path, best: bool = True) -> Policy:
+    """Load a policy from a run folder or from one of its checkpoints.
+
+    Args:
+        path: As 'maniple train' names it, for example runs/sac-so101-Reach-v0-0.
+        best: Of a run, take the best checkpoint; False: the newest.
+    """
+    return Policy(find(path, best))
+
+
+class Policy:
+    """Acts for a batch of observations, always the same way."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        """Load a checkpoint, refusing weights that do not fit."""
+        self.checkpoint = checkpoint
+        self.config = config_of(RunFolder(checkpoint.path.parent.parent).config())
+        self.stack = stack_of(self.config.agent)
+        """Pictures that it sees at once, joined along the last axis."""
+        envs = self.envs(1)
+        self.layout, self.action_spec = envs.layout, envs.action_spec
+        envs.close()
+        self._agent = make_agent(self.config, self.layout, self.action_spec)
+        self._agent.load_weights(acting_weights(checkpoint))
+        self.needs: tuple[str, ...] = self._agent.policy_inputs
+        """The observations that it looks at; others may be absent."""
+
+    def act(self, obs: Mapping[str, NDArray]) -> NDArray:
+        """Return the most likely action of every row, (rows, ...).
+
+        Args:
+            obs: Arrays (rows, ...) as the vector environment gives them.
+        """
+        for name in self.needs:
+            if name not in obs:
+                raise BadConfig(
+                    f"The policy looks at {name!r}, which is not among the observations: "
+                    f"{', '.join(obs)}."
+                )
+        return self._agent.act({n: np.asarray(obs[n]) for n in self.needs}, explore=False)
+
+    def envs(self, num_envs: int, **more: Any) -> Any:
+        """Make environments as the run had them."""
+        return make_envs(self.config.replace(workers=None, engine="auto"), num_envs, **more)
+
+    def film(self, path: Path, seed: int, fps: int) -> None:
+        """Play one episode and film it."""
+        options = {"render_mode": "rgb_array"} if is_ours(self.config.run.task) else {}
+        envs = self.envs(1, **options)
+        try:
+            with Film(path, fps) as film:
+                shoot = lambda _: film.add(envs.render()[0])  # noqa: E731
+                evaluate(envs, self.act, 1, seed, self.stack, watch=shoot)
+        finally:
+            envs.close()

@@ -1,0 +1,120 @@
+"""Keep a run on disk so that it can be evaluated, and resumed exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from maniple.core.errors import BadConfig
+from maniple.run.checkpoint import Checkpoint, Checkpoints
+from maniple.run.folder import Names, RunFolder
+from maniple.run.log import Log
+from maniple.run.ranks import Ranks
+from maniple.run.segments import Replay, Segments
+
+
+class Store:
+    """Writes and reads what a run leaves behind; rank 0 writes what all ranks share."""
+
+    def __init__(
+        self,
+        path: Path,
+        settings: Mapping[str, Any],
+        resume: bool,
+        ranks: Ranks,
+        free: Collection[str] = (),
+        names: Names | None = None,
+    ) -> None:
+        """Look at the folder without writing to it.
+
+        Args:
+            settings: The resolved config as plain lists, tables and numbers.
+            resume: Go on with the run that is there.
+            free: Settings that a resumed run may change without becoming another run.
+            names: What the files and folders inside are called.
+        """
+        self.folder = RunFolder(path, names)
+        self.checkpoints = Checkpoints(self.folder.checkpoints, names=self.folder.names)
+        self._settings, self._resume, self._ranks = dict(settings), resume, ranks
+        self._segments = Segments(self.folder.replay, ranks.rank)
+        self._log: Log | None = None
+        self._found = self.checkpoints.latest() if resume else None
+        if resume and self._found is None and (torn := self.checkpoints.complaints()):
+            raise BadConfig(
+                f"{torn[0]}. {self.checkpoints.folder} holds no whole checkpoint to go on from; "
+                "begin anew in another folder, without --resume."
+            )
+        if resume and self.folder.is_used:
+            _check_same(self.folder.config(), self._settings, free)
+        else:
+            self.folder.check_free()
+
+    def open(self) -> None:
+        """Make the folder, or cut the metrics back to where the run goes on from."""
+        if not self._ranks.is_main:
+            return
+        if not (self._resume and self.folder.is_used):
+            self.folder.create(self._settings)
+        step = self._found.step if self._found else (0 if self._resume else None)
+        self._log = Log(self.folder, step)
+
+    def log(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Append metrics to every sink."""
+        if self._log is not None:
+            self._log.write(step, metrics)
+
+    def save(self, step: int, state: dict[str, Any], replay: Replay | None) -> None:
+        """Write a checkpoint that a run can go on from; every rank adds its own part."""
+        files = self._segments.save(replay) if replay is not None else []
+        self.checkpoints.save(step, state, files, ranks=self._ranks)
+        needed = [f for checkpoint in self.checkpoints.whole() for f in checkpoint.files()]
+        self._segments.forget(needed)
+
+    def save_policy(
+        self, step: int, weights: Mapping[str, NDArray], scores: Mapping[str, float]
+    ) -> None:
+        """Write what acting needs, as the best so far."""
+        if not self._ranks.is_main:
+            return
+        # JSON has no NaN: a task without success has no rate.
+        about = {name: value if isfinite(value) else None for name, value in scores.items()}
+        self.checkpoints.save(step, {"acting": dict(weights), **about}, kind="best", keep=1)
+
+    def load(self, replay: Replay | None) -> dict[str, Any] | None:
+        """Fill the replay from the newest whole checkpoint; return this rank's part of the rest."""
+        if self._found is None:
+            return None
+        self._ranks.check_equal("checkpoints", {str(self._found.path): self._found.hash()})
+        state = self._found.state(self._ranks)
+        if replay is not None:
+            self._segments.load(replay, self._found.files())
+        return state
+
+    def close(self) -> None:
+        """Close the metrics."""
+        if self._log is not None:
+            self._log.close()
+
+
+def acting_weights(checkpoint: Checkpoint) -> dict[str, NDArray]:
+    """Pick out of any checkpoint what acting needs."""
+    arrays = checkpoint.arrays()
+    # The last prefix is that of checkpoints before version 0.2.
+    for prefix in ("acting.", "learner.agent.", "agent."):
+        found = {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)}
+        if found:
+            return {k: a for k, a in found.items() if k.startswith(("policy.", "eye."))}
+    raise BadConfig(f"{checkpoint.path} holds no policy.")
+
+
+def _check_same(old: dict[str, Any], new: dict[str, Any], free: Collection[str]) -> None:
+    for name in new:
+        if name not in free and old.get(name) != new[name]:
+            raise BadConfig(
+                f"This run was begun with {name} = {old.get(name)!r}; it cannot go on with "
+                f"{new[name]!r}. Leave that option as it was, or begin another --run-dir."
+            )
