@@ -55,6 +55,8 @@ class Store:
 
     def open(self) -> None:
         """Make the folder, or cut the metrics back to where the run goes on from."""
+        # Not before every rank has looked at the folder as it was.
+        self._ranks.wait()
         if not self._ranks.is_main:
             return
         if not (self._resume and self.folder.is_used):

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from maniple.core.rank import Rank
 from maniple.learn.config import TrainConfig
 
 ROWS = 12
@@ -21,7 +22,9 @@ class Screen:
 
     def __init__(self, config: TrainConfig, run_dir: Path, is_quiet: bool) -> None:
         self._config, self._run_dir = config, run_dir
-        self._console = Console(stderr=is_quiet, highlight=False)
+        # Rank 0 speaks for all.
+        is_silent = not Rank.here().is_main
+        self._console = Console(stderr=is_quiet, highlight=False, quiet=is_silent)
         self._live: Live | None = None
         self._lines: list[tuple[str, ...]] = []
 
