@@ -108,7 +108,8 @@ class DemoConfig:
         at_least("demos", self.demos, 0)
 
 
-Flat = tyro.conf.arg(name="")
+Flat = tyro.conf.OmitArgPrefixes
+"""A group has a heading of its own in the help, and its flags have no prefix."""
 
 
 @dataclass(frozen=True)

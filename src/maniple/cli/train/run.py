@@ -31,9 +31,14 @@ from maniple.run.stop import Stop  # noqa: E402
 class Options:
     """What to train, and where to keep it."""
 
-    config: Annotated[TrainConfig, tyro.conf.arg(name="")] = field(default_factory=TrainConfig)
+    # The agent's settings are flags of the verb itself: the verb has chosen the agent.
+    config: Annotated[TrainConfig, tyro.conf.arg(name=""), tyro.conf.AvoidSubcommands] = field(
+        default_factory=TrainConfig
+    )
 
-    cluster: Annotated[ClusterConfig, tyro.conf.arg(name="")] = field(default_factory=ClusterConfig)
+    cluster: Annotated[ClusterConfig, tyro.conf.OmitArgPrefixes] = field(
+        default_factory=ClusterConfig
+    )
 
     run_dir: Path | None = None
     """Folder of the run; None: runs/ALGORITHM-TASK-SEED."""
@@ -49,7 +54,8 @@ class Options:
 
 
 def prepare(verb: str, words: list[str]) -> list[str]:
-    """Let imitation be told its length as '--max-steps' too, the name that it had at first."""
+    """Take spellings that were needed before: 'agent:...-config', and BC's '--max-steps'."""
+    words = [word for word in words if not word.startswith("agent:")]
     if verb != "train bc":
         return words
     spellings = {"--max-steps": "--max-updates", "--max_steps": "--max-updates"}
