@@ -16,7 +16,7 @@ if os.environ.get("MANIPLE_PLAIN"):
     compiled = None
 
 # np.clip wraps this ufunc in Python code that costs a single environment 4 us per step.
-clip = getattr(np._core.umath, "clip", np.clip)
+clip = getattr(np._core.umath, "clip", np.clip)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def any_true(flags: NDArray[np.bool_]) -> bool:

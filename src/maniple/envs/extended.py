@@ -13,7 +13,7 @@ from gymnasium import Space
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig, BadModel
-from maniple.core.group import Contract
+from maniple.core.group import Contract, Recipe
 from maniple.core.seeds import SeedTree
 from maniple.core.space import flatten, layout_of
 from maniple.core.spec import Layout
@@ -104,11 +104,13 @@ def is_extended(task: type) -> bool:
 
 
 @dataclass(frozen=True)
-class ExtendedRecipe:
+class ExtendedRecipe(Recipe):
     """A per-environment task and its settings."""
 
     task: type
     config: EnvConfig = field(default_factory=EnvConfig)
+
+    preload = ("mujoco", __name__)
 
     def contract(self) -> Contract:
         """Describe the environment from what its class declares."""
@@ -132,7 +134,9 @@ class ExtendedRecipe:
             clip_actions=config.clip_actions,
         )
 
-    def group(self, num_envs: int, threads: int, rank: int = 0, first_row: int = 0):
+    def group(
+        self, num_envs: int, threads: int, rank: int = 0, first_row: int = 0
+    ) -> ExtendedGroup:
         """Build rows `first_row` and following; threads do not help Python code."""
         return ExtendedGroup(self, num_envs, rank, first_row)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig, UnknownName, closest
-from maniple.core.group import Contract
+from maniple.core.group import Contract, Recipe
 from maniple.core.options import check_variation
 from maniple.core.pack import Packer
 from maniple.core.quick import all_finite
@@ -35,11 +35,18 @@ NOTHING: dict[int, dict[str, Any]] = {}
 
 
 @dataclass(frozen=True)
-class TaskRecipe:
+class TaskRecipe(Recipe):
     """A task and its settings, from which any process makes a group."""
 
     task: type[Task]
     config: EnvConfig = field(default_factory=EnvConfig)
+
+    preload = ("mujoco", __name__)
+
+    def preferred_engine(self, num_envs: int, workers: int | None) -> str:
+        """One batch for all rows without cameras; processes where pictures are drawn."""
+        is_native = workers is None and (num_envs == 1 or not self.config.cameras)
+        return "native" if is_native else "process"
 
     def contract(self) -> Contract:
         """Describe the environment by building one row and letting it go."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from maniple.core.block import SMALL
 from maniple.core.errors import BadConfig
-from maniple.core.group import Contract
+from maniple.core.group import Contract, Recipe
 from maniple.core.pack import Packer
 from maniple.core.space import flattener, layout_of, nester
 from maniple.core.spec import ArraySpec, Layout
@@ -24,12 +24,14 @@ INF = float("inf")
 
 
 @dataclass(frozen=True)
-class HostedRecipe:
+class HostedRecipe(Recipe):
     """A function that makes an environment, or a Gymnasium id."""
 
     make: Callable[[], gymnasium.Env] | str
     options: tuple[tuple[str, Any], ...] = ()
     clip_actions: bool = False
+
+    preload = ("mujoco", __name__)
 
     def build(self) -> gymnasium.Env:
         """Make one environment."""
