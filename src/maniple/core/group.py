@@ -59,8 +59,8 @@ class Group(Protocol):
         Between the steps of a chunk `final` is False: pictures may be left out.
         """
 
-    def infos(self) -> dict[int, dict[str, Any]]:
-        """Return and forget rare remarks about single rows: faults, foreign infos."""
+    def row_infos(self) -> dict[int, dict[str, Any]]:
+        """Return and forget the infos of single rows: faults, what hosted environments said."""
         ...
 
     def row(self, row: int) -> Any:
