@@ -103,7 +103,7 @@ def check_packer(quick, rng):
                 given.append(view(rng, shape, dtype))
         if rng.random() < 0.05:
             given.append(1)
-        before = [np.array(value) if isinstance(value, np.ndarray) else None for value in given]
+        before = [np.array(v) if isinstance(v, (np.ndarray, np.generic)) else None for v in given]
         try:
             answer = packer.write(given, row) if row >= 0 else packer.write(given)
         except IndexError:
