@@ -6,6 +6,9 @@ so that a neighbour on the machine slows all of them down alike; medians are tol
     python bench/peers.py --num-envs 8 64 256
 """
 
+# MuJoCo's bindings have no complete stubs.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import argparse

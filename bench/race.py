@@ -131,7 +131,7 @@ def _flat(obs: dict[str, NDArray]) -> NDArray:
 def _names() -> list[str]:
     """Names in the order in which Gymnasium flattens them."""
     env = maniple.make(TASK)
-    names = list(env.observation_space)
+    names = list(env.observation_space)  # type: ignore[arg-type]  (a Dict space)
     env.close()
     return names
 

@@ -29,8 +29,8 @@ def main() -> None:
     )
     expert = maniple.expert(TASK, 4)
     obs, _ = envs.reset(seed=0)
-    for name, space in envs.single_observation_space.items():
-        print(f"{name:<12} {space.dtype!s:<8} {space.shape}")
+    for name, spec in envs.layout.items():
+        print(f"{name:<12} {spec.dtype!s:<8} {spec.shape}")
 
     with Film(out / "lift.mp4", fps=25) as film:
         for _ in range(options.steps):

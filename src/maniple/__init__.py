@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from maniple.core.after_import import after_import
 from maniple.version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from maniple.envs.extended import ExtendedTask as ExtendedTask
+    from maniple.envs.task import Task as Task
+    from maniple.learn.policy import load_policy as load_policy
+    from maniple.registry import expert as expert
+    from maniple.registry import list_tasks as list_tasks
+    from maniple.registry import make as make
+    from maniple.registry import make_vec as make_vec
+    from maniple.registry import register as register
 
 _PUBLIC = {
     "make": "maniple.registry",
     "make_vec": "maniple.registry",
     "register": "maniple.registry",
     "expert": "maniple.registry",
+    "list_tasks": "maniple.registry",
     "load_policy": "maniple.learn.policy",
     "Task": "maniple.envs.task",
     "ExtendedTask": "maniple.envs.extended",

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from maniple.core.errors import BadConfig, UnknownName, closest, unknown
+
+if TYPE_CHECKING:
+    from gymnasium.vector import AutoresetMode
+
+    from maniple.core.group import Recipe
+    from maniple.engine.config import ProcessConfig
+    from maniple.engine.vector import Engine, VectorEnv
+    from maniple.envs.env import ManipleEnv
 
 TASKS: dict[str, str] = {
     "LeRobot-v0": "maniple.envs.so101.lerobot:LeRobot",
@@ -101,12 +110,25 @@ def register(id: str, task: type) -> None:
     _register_gymnasium(id)
 
 
-def make(id: str, **options: Any) -> Any:
+def list_tasks(robot: str | None = None) -> list[str]:
+    """Return the ids of all tasks, or of those of one robot, in the order of the table."""
+    if robot is None:
+        return list(TASKS)
+    find_robot(robot)
+    return [id for id in TASKS if _robot_name(find(id)) == robot]
+
+
+def _robot_name(task: type) -> str | None:
+    # A per-environment task brings a model of its own and names no robot.
+    return task().robot.name if hasattr(task, "robot") else None
+
+
+def make(id: str, **options: Any) -> ManipleEnv:
     """Make a single environment, as `gymnasium.make` does without its wrappers."""
     from maniple.envs.env import ManipleEnv
 
     made_of = recipe(id, options)
-    if _is_alone(made_of):
+    if made_of.needs_own_process:
         raise BadConfig(
             "CoppeliaSim needs a process of its own: use make_vec(id, 1, backend='rlbench')."
         )
@@ -123,7 +145,7 @@ def make_vec(
     autoreset_mode: Any = "NextStep",
     copy_obs: bool = True,
     **options: Any,
-) -> Any:
+) -> VectorEnv:
     """Make many environments that are stepped as one.
 
     Args:
@@ -140,12 +162,28 @@ def make_vec(
         options: Settings of the environment, see `EnvConfig`, and of the process engine, see
             `ProcessConfig`. backend='rlbench' runs a task on CoppeliaSim, see `RLBenchConfig`.
     """
-    from gymnasium.vector import AutoresetMode
-
-    from maniple.core.rank import Rank
     from maniple.engine.lifetime import follow_launcher
     from maniple.engine.vector import VectorEnv
 
+    _check(num_envs, engine, workers, threads)
+    mode = _autoreset_mode(autoreset_mode)
+    follow_launcher()
+    plan = _describe(id, num_envs, engine, workers, threads, options)
+    return VectorEnv(_build(plan, mode), plan.engine, mode, copy_obs)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What make_vec builds, with every choice made."""
+
+    recipe: Recipe
+    num_envs: int
+    engine: str
+    threads: int
+    process: ProcessConfig | None
+
+
+def _check(num_envs: int, engine: str, workers: int | None, threads: int | None) -> None:
     if not isinstance(num_envs, int) or isinstance(num_envs, bool) or num_envs < 1:
         raise BadConfig(f"num_envs is {num_envs!r}; it must be a whole number, 1 or larger.")
     if engine not in ENGINES:
@@ -153,34 +191,58 @@ def make_vec(
     for name, value in (("threads", threads), ("workers", workers)):
         if value is not None and value < 1:
             raise BadConfig(f"{name} is {value}; it must be 1 or larger.")
-    mode = _autoreset(AutoresetMode, autoreset_mode)
-    follow_launcher()
+
+
+def _describe(
+    id: str | Callable[..., Any],
+    num_envs: int,
+    engine: str,
+    workers: int | None,
+    threads: int | None,
+    options: dict[str, Any],
+) -> _Plan:
+    """Choose the engine and its settings by what the environment needs."""
+    from maniple.core.rank import Rank
+    from maniple.engine.config import ProcessConfig
+
     process_options = _take_process_options(options)
     made_of = recipe(id, options)
-    if _is_alone(made_of):
-        workers, process_options = _alone(made_of, engine, num_envs, workers, process_options)
-    name = _choose(engine, made_of, num_envs, workers) if engine == "auto" else engine
-    cpus = Rank.here().num_cpus()
-    if name == "process":
-        from maniple.engine.config import ProcessConfig
-        from maniple.engine.process import ProcessEngine
-
+    if made_of.needs_own_process:
+        if engine not in ("auto", "process") or workers not in (None, num_envs):
+            raise BadConfig(
+                f"CoppeliaSim runs once per process: use engine='process' with {num_envs} "
+                "workers, or leave both out."
+            )
+        workers = num_envs
+    if engine == "auto":
+        engine = made_of.preferred_engine(num_envs, workers)
+    cpus, process = Rank.here().num_cpus(), None
+    if engine == "process":
+        wanted = made_of.process_options()
+        # Variables that the user sets are added to those that the environment needs.
+        environment = {**wanted.get("environment", {}), **process_options.get("environment", {})}
+        settings = {**wanted, **process_options, "environment": environment}
         count = workers or min(num_envs, cpus)
-        config = ProcessConfig(workers=count, preload=_modules(made_of), **process_options)
-        return VectorEnv(ProcessEngine(made_of, num_envs, mode, config), name, mode, copy_obs)
-    if workers is not None or process_options:
+        process = ProcessConfig(workers=count, preload=made_of.preload, **settings)
+    elif workers is not None or process_options:
         stray = "workers" if workers is not None else next(iter(process_options))
         raise BadConfig(f"{stray} belongs to the process engine; add engine='process'.")
+    threads = threads or (1 if engine == "serial" else cpus)
+    return _Plan(made_of, num_envs, engine, threads, process)
+
+
+def _build(plan: _Plan, mode: AutoresetMode) -> Engine:
+    if plan.process is not None:
+        from maniple.engine.process import ProcessEngine
+
+        return ProcessEngine(plan.recipe, plan.num_envs, mode, plan.process)
     from maniple.engine.local import LocalEngine
 
-    is_serial = name == "serial"
-    made = LocalEngine(
-        made_of, num_envs, threads or (1 if is_serial else cpus), mode, one_by_one=is_serial
-    )
-    return VectorEnv(made, name, mode, copy_obs)
+    is_serial = plan.engine == "serial"
+    return LocalEngine(plan.recipe, plan.num_envs, plan.threads, mode, one_by_one=is_serial)
 
 
-def recipe(id: str | Callable[..., Any], options: dict[str, Any]) -> Any:
+def recipe(id: str | Callable[..., Any], options: dict[str, Any]) -> Recipe:
     """Return the picklable description of an environment."""
     from maniple.envs.config import EnvConfig
     from maniple.envs.extended import ExtendedRecipe, is_extended
@@ -212,7 +274,7 @@ def _renamed(options: dict[str, Any], old: str, new: str) -> dict[str, Any]:
     return {new if name == old else name: value for name, value in options.items()}
 
 
-def _hosted_recipe(id: str | Callable[..., Any], options: dict[str, Any]) -> Any:
+def _hosted_recipe(id: str | Callable[..., Any], options: dict[str, Any]) -> Recipe:
     from maniple.envs.hosted import HostedRecipe
 
     if not (isinstance(id, str) or callable(id)):
@@ -227,25 +289,6 @@ def _is_gymnasium_id(id: str) -> bool:
     return id in gymnasium.registry
 
 
-def _is_alone(made_of: Any) -> bool:
-    """Tell whether an environment needs a process of its own."""
-    return getattr(made_of, "needs_own_process", False)
-
-
-def _alone(
-    made_of: Any, engine: str, num_envs: int, workers: int | None, options: dict[str, Any]
-) -> tuple[int, dict[str, Any]]:
-    """Give every environment a worker, started as it asks for."""
-    if engine not in ("auto", "process") or workers not in (None, num_envs):
-        raise BadConfig(
-            f"CoppeliaSim runs once per process: use engine='process' with {num_envs} workers, "
-            "or leave both out."
-        )
-    wanted = made_of.process_options()
-    environment = {**wanted["environment"], **options.get("environment", {})}
-    return num_envs, {**wanted, **options, "environment": environment}
-
-
 def _take_process_options(options: dict[str, Any]) -> dict[str, Any]:
     from dataclasses import fields
 
@@ -253,22 +296,6 @@ def _take_process_options(options: dict[str, Any]) -> dict[str, Any]:
 
     names = {f.name for f in fields(ProcessConfig)} - {"workers", "preload"}
     return {name: options.pop(name) for name in list(options) if name in names}
-
-
-def _choose(engine: str, made_of: Any, num_envs: int, workers: int | None) -> str:
-    from maniple.envs.group import TaskRecipe
-
-    if _is_alone(made_of):
-        return "process"
-    is_state_only = isinstance(made_of, TaskRecipe) and not made_of.config.cameras
-    if workers is None and (is_state_only or num_envs == 1):
-        return "native"
-    return "process"
-
-
-def _modules(made_of: Any) -> tuple[str, ...]:
-    """Modules that every worker imports in order to build its environments."""
-    return (() if _is_alone(made_of) else ("mujoco",)) + (type(made_of).__module__,)
 
 
 def register_all() -> None:
@@ -288,14 +315,16 @@ def _register_gymnasium(id: str) -> None:
     gymnasium.register(id, entry_point=partial(make, id), vector_entry_point=partial(make_vec, id))
 
 
-def _autoreset(modes: Any, given: Any) -> Any:
-    if isinstance(given, modes):
+def _autoreset_mode(given: Any) -> AutoresetMode:
+    from gymnasium.vector import AutoresetMode
+
+    if isinstance(given, AutoresetMode):
         return given
-    for mode in modes:
+    for mode in AutoresetMode:
         if str(given).replace("_", "").lower() == mode.value.lower():
             return mode
     raise BadConfig(
-        f"autoreset_mode is {given!r}; it may be one of: {[mode.value for mode in modes]}."
+        f"autoreset_mode is {given!r}; it may be one of: {[mode.value for mode in AutoresetMode]}."
     )
 
 

@@ -81,22 +81,23 @@ def test_all_within(backend: str, dtype: type) -> None:
         assert not quick.all_within(np.array([0, -1.5], dtype), 1.0)
 
 
-def test_squared_gap_has_numpys_bits() -> None:
-    """Compiled or not, many rows or one, beside each other or apart."""
-    rng = np.random.default_rng(0)
-    points, others = rng.normal(size=(2, 50, 6))[..., ::2]
-    want = quick.squared_norm(points - others)
-    assert np.array_equal(quick.squared_gap(points, others), want)
-    assert np.array_equal(
-        quick.squared_gap(points, others[3]), quick.squared_norm(points - others[3])
-    )
-    for row in range(50):
-        alone = quick.squared_gap(points[row : row + 1], others[row : row + 1])
-        assert alone == want[row]
-    single = points.astype(np.float32)
-    assert np.allclose(
-        quick.squared_gap(single, single[::-1]), quick.squared_norm(single - single[::-1])
-    )
+def test_squared_norm_has_the_same_bits_for_one_row_and_many() -> None:
+    """Term by term, beside each other or apart."""
+    ways = np.random.default_rng(0).normal(size=(50, 6))[:, ::2]
+    want = [x * x + y * y + z * z for x, y, z in ways.tolist()]
+    assert quick.squared_norm(ways).tolist() == want
+    assert [quick.squared_norm(way).item() for way in ways] == want
+    assert [quick.squared_norm(way[None]).item() for way in ways] == want
+
+
+def test_items_without_a_size_are_unknown() -> None:
+    """An array of 'V0' or of empty text has no items to divide its bytes by."""
+    if quick.compiled is None:
+        pytest.skip("was installed without a C compiler: there is only numpy to test")
+    for array in (np.zeros(3, "V0"), np.zeros((2, 3), "S0"), np.zeros(0, "V0")):
+        assert quick.compiled.any_true(array) is None
+        assert quick.compiled.all_finite(array) is None
+        assert quick.compiled.all_within(array, 1.0) is None
 
 
 def test_all_within_compares_as_doubles(backend: str) -> None:

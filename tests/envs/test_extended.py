@@ -109,3 +109,54 @@ def test_a_wrong_observation_is_named(swing, monkeypatch):
     monkeypatch.setattr(Swing, "get_observation", lambda self, physics: wrong)
     with pytest.raises(BadConfig, match=r"'angle' with shape \(2,\)"):
         maniple.make(swing).reset(seed=0)
+
+
+NAN = float("nan")
+
+
+def spoilt(what, is_bad):
+    """Register a task that returns NaN when `is_bad(physics)`; made here, it travels by value."""
+
+    class Spoilt(Swing):
+        XML_PATH = str(Swing.XML_PATH)  # Equal to the parent's it would be left out.
+
+    def get(self, physics):
+        found = getattr(Swing, what)(self, physics)
+        if not is_bad(physics):
+            return found
+        return NAN if what == "get_reward" else {**found, "angle": np.array([NAN])}
+
+    setattr(Spoilt, what, get)
+    maniple.register("tests/Spoilt-v0", Spoilt)
+    return "tests/Spoilt-v0"
+
+
+ENGINES = [{"engine": "native"}, {"engine": "serial"}, {"engine": "process", "workers": 2}]
+
+
+@pytest.mark.parametrize("what", ["get_observation", "get_reward"])
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e["engine"])
+def test_nan_is_a_truncated_row(swing, make_vec, what, engine):
+    task = spoilt(what, lambda physics: physics.data.ctrl[0] > 0.9)
+    envs = make_vec(task, 3, **engine)
+    before, _ = envs.reset(seed=0)
+    action = np.array([[0.1], [1.0], [0.1]])
+    obs, reward, terminated, truncated, info = envs.step(action)
+    assert truncated.tolist() == [False, True, False] and not terminated.any()
+    assert reward[1] == 0 and np.isfinite(reward).all()
+    assert same({k: v[1] for k, v in obs.items()}, {k: v[1] for k, v in before.items()})
+    assert info["_env_error"].tolist() == [False, True, False]
+    for part in ("row 1", "seed 1", "step 1", "last action [1.]"):
+        assert part in info["env_error"][1]
+    obs, _, _, truncated, info = envs.step(np.full((3, 1), 0.1))
+    assert not truncated.any() and "env_error" not in info
+    assert all(np.isfinite(v).all() for v in obs.values())
+
+
+@pytest.mark.parametrize("what", ["get_observation", "get_reward"])
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e["engine"])
+def test_nan_at_the_first_reset_is_named(swing, make_vec, what, engine):
+    envs = make_vec(spoilt(what, lambda physics: True), 2, **engine)
+    for _ in range(2):
+        with pytest.raises(BadConfig, match="Spoilt fails at its first reset: row 0: the"):
+            envs.reset(seed=0)

@@ -59,7 +59,7 @@ def group():
 
 def test_everything_arrives(group) -> None:
     """An infinite depth is no fault, and bounds are the environment's own business."""
-    assert group.infos() == {}
+    assert group.row_infos() == {}
     arrays = group._out.obs.arrays
     assert (arrays["picture"] == 7).all() and np.isinf(arrays["depth"]).all()
     assert arrays["numbers"].tolist() == [[0.5, 3.0]] * 2
@@ -86,7 +86,7 @@ def test_the_right_observation_is_named(group) -> None:
     group.envs[1].spoilt = {"numbers": np.array([0.5, np.nan], np.float32)}
     group.step(np.zeros((2, 1), np.float32))
     group.report()
-    (row,) = group.infos().items()
+    (row,) = group.row_infos().items()
     assert row[0] == 1 and "'numbers' is not finite" in row[1]["env_error"]
 
 
@@ -107,6 +107,6 @@ def test_broken_promises_are_named(group, spoilt: dict, complaint: str) -> None:
     group.envs[1].spoilt = spoilt
     group.step(np.zeros((2, 1), np.float32))
     group.report()
-    told = group.infos()
+    told = group.row_infos()
     assert list(told) == [1] and complaint in told[1]["env_error"]
     assert group._out.truncated.tolist() == [False, True]

@@ -18,10 +18,15 @@ static char kind_of(const Py_buffer *view) {
 
 static int is_float(char kind) { return kind == 'd' || kind == 'f'; }
 
-/* Get a view, or turn "has no such buffer" into the answer None. */
+/* Get a view, or turn "has no such buffer" into the answer None. Items without a size ("V0" and
+   empty text) are nothing that we know either. */
 static int get_view(PyObject *array, Py_buffer *view, int flags) {
-  if (!PyObject_GetBuffer(array, view, flags | PyBUF_FORMAT)) return 1;
-  PyErr_Clear();
+  if (PyObject_GetBuffer(array, view, flags | PyBUF_FORMAT)) {
+    PyErr_Clear();
+    return 0;
+  }
+  if (view->itemsize > 0) return 1;
+  PyBuffer_Release(view);
   return 0;
 }
 
@@ -69,48 +74,6 @@ static PyObject *all_within(PyObject *module, PyObject *const *args, Py_ssize_t 
   double radius = PyFloat_AsDouble(args[1]);
   if (radius == -1.0 && PyErr_Occurred()) return NULL;
   return check_all(args[0], radius);
-}
-
-static int is_points(const Py_buffer *view) {
-  return kind_of(view) == 'd' && (view->ndim == 1 || view->ndim == 2) &&
-         view->shape[view->ndim - 1] == 3;
-}
-
-/* squared_gap(a, b, out): a is (rows, 3); b is that, or one point (3,); out is (rows,). */
-static PyObject *squared_gap(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-  if (count != 3) return PyErr_Format(PyExc_TypeError, "squared_gap takes two arrays and one out");
-  Py_buffer a, b, out;
-  if (!get_view(args[0], &a, PyBUF_STRIDES)) Py_RETURN_NONE;
-  if (!get_view(args[1], &b, PyBUF_STRIDES)) {
-    PyBuffer_Release(&a);
-    Py_RETURN_NONE;
-  }
-  if (!get_view(args[2], &out, PyBUF_ND | PyBUF_WRITABLE)) {
-    PyBuffer_Release(&a);
-    PyBuffer_Release(&b);
-    Py_RETURN_NONE;
-  }
-  int is_known = is_points(&a) && a.ndim == 2 && is_points(&b) && kind_of(&out) == 'd' &&
-                 out.ndim == 1 && out.shape[0] == a.shape[0] &&
-                 (b.ndim == 1 || b.shape[0] == a.shape[0]);
-  if (is_known) {
-    Py_ssize_t a_step = a.strides[1], b_step = b.strides[b.ndim - 1];
-    for (Py_ssize_t row = 0; row < a.shape[0]; row++) {
-      const char *from = (const char *)a.buf + row * a.strides[0];
-      const char *to = (const char *)b.buf + (b.ndim == 2 ? row * b.strides[0] : 0);
-      double square[3];
-      for (int k = 0; k < 3; k++) {
-        double way = *(const double *)(from + k * a_step) - *(const double *)(to + k * b_step);
-        square[k] = way * way;
-      }
-      ((double *)out.buf)[row] = square[0] + square[1] + square[2];
-    }
-  }
-  PyBuffer_Release(&a);
-  PyBuffer_Release(&b);
-  PyBuffer_Release(&out);
-  if (!is_known) Py_RETURN_NONE;
-  Py_RETURN_TRUE;
 }
 
 /* One array that a Packer writes: rows of `width` items that lie together. */
@@ -333,7 +296,6 @@ static PyMethodDef functions[] = {
     {"any_true", any_true, METH_O, NULL},
     {"all_finite", all_finite, METH_O, NULL},
     {"all_within", (PyCFunction)all_within, METH_FASTCALL, NULL},
-    {"squared_gap", (PyCFunction)squared_gap, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -67,7 +67,7 @@ class Block:
         for name, value in values.items():
             self.arrays[name][row] = value
 
-    def copy_from(self, other: Block, rows: slice | NDArray = slice(None)) -> None:
+    def copy_from(self, other: Block, rows: int | slice | NDArray = slice(None)) -> None:
         """Copy rows of a block with the same layout."""
         for dtype, array in self.packed.items():
             array[rows] = other.packed[dtype][rows]

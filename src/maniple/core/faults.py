@@ -1,4 +1,4 @@
-"""What marks a row whose simulator or worker failed."""
+"""What a row shows after a fault: its last good observation, in an episode that was cut off."""
 
 from __future__ import annotations
 
@@ -8,11 +8,56 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maniple.core.step import StepArrays
+
 LOST = ("worker_restarted", "worker_restarting", "env_error")
-"""Rows with one of these infos show something that does not follow from what they did."""
+"""Keys of `info` in rows whose new observation does not follow from their action."""
 
 
 def lost_rows(info: Mapping[str, Any]) -> NDArray[np.bool_] | None:
-    """Rows whose new observation does not follow from their action; None: there are none."""
+    """Return a mask of the rows whose new observation does not follow from their action."""
     masks = [info[f"_{key}"] for key in LOST if f"_{key}" in info]
     return np.logical_or.reduce(masks) if masks else None
+
+
+def cut_off(out: StepArrays, rows: int | slice) -> None:
+    """End the episodes of rows without a reward: truncated, not terminated."""
+    out.reward[rows] = 0.0
+    out.terminated[rows], out.truncated[rows] = False, True
+
+
+def repeat_and_cut_off(out: StepArrays, last_good: StepArrays, rows: int | slice) -> None:
+    """Show rows as they were in an earlier step, as episodes that were cut off there."""
+    out.obs.copy_from(last_good.obs, rows)
+    out.extras.copy_from(last_good.extras, rows)
+    cut_off(out, rows)
+
+
+class FaultedRows(dict[int, dict[str, NDArray]]):
+    """Rows that are out of service until their next reset, with their last good observations."""
+
+    def add(self, row: int, last_good: StepArrays) -> None:
+        """Take a row out of service."""
+        self[row] = last_good.obs.take(row)
+
+    def release(self, rows: NDArray[np.intp]) -> None:
+        """Put rows that were reset back into service."""
+        for row in rows.tolist() if self else ():
+            self.pop(row, None)
+
+    def show(self, out: StepArrays) -> None:
+        """Overwrite what was reported of the rows."""
+        for row, obs in self.items():
+            out.obs.put(row, obs)
+            cut_off(out, row)
+
+
+def fault_text(
+    row: int, why: str, seed: Any, step: int, action: NDArray | None, episode: int | None = None
+) -> str:
+    """Return the text of `info["env_error"]`: what happened, and how to get there again."""
+    episodes = "" if episode is None else f"episode {episode}, "
+    last = "none yet"
+    if action is not None:
+        last = np.array2string(np.asarray(action), precision=4, separator=", ")
+    return f"row {row}: {why}; seed {seed}, {episodes}step {step}, last action {last}"

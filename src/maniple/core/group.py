@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from gymnasium import Space
@@ -44,7 +44,9 @@ class Group(Protocol):
     def bind(self, arrays: StepArrays) -> None:
         """Report into these arrays from now on."""
 
-    def reset(self, rows: NDArray[np.intp], seeds: Sequence[int | None], options: dict) -> None:
+    def reset(
+        self, rows: NDArray[np.intp], seeds: Sequence[int | None], options: dict | None = None
+    ) -> None:
         """Begin a new episode in `rows`."""
 
     def step(self, actions: NDArray, active: NDArray[np.bool_] | None) -> None:
@@ -57,8 +59,8 @@ class Group(Protocol):
         Between the steps of a chunk `final` is False: pictures may be left out.
         """
 
-    def infos(self) -> dict[int, dict[str, Any]]:
-        """Return and forget rare remarks about single rows: faults, foreign infos."""
+    def row_infos(self) -> dict[int, dict[str, Any]]:
+        """Return and forget the infos of single rows: faults, what hosted environments said."""
         ...
 
     def row(self, row: int) -> Any:
@@ -82,12 +84,30 @@ class RowByRow(Protocol):
 
 
 class Recipe(Protocol):
-    """A picklable description from which any process can make a group."""
+    """A picklable description from which any process can make a group.
+
+    What it does not say otherwise is for a loop in Python: worker processes, unless there is
+    only one environment.
+    """
+
+    preload: ClassVar[tuple[str, ...]] = ()
+    """Modules that worker processes import once, before any of them is forked."""
+
+    needs_own_process: ClassVar[bool] = False
+    """Whether every environment must have a worker process to itself."""
+
+    def preferred_engine(self, num_envs: int, workers: int | None) -> str:
+        """Return the engine for engine='auto'; `workers` is None if the user named no number."""
+        return "native" if num_envs == 1 and workers is None else "process"
+
+    def process_options(self) -> dict[str, Any]:
+        """Return the settings of `ProcessConfig` that its workers need."""
+        return {}
 
     def contract(self) -> Contract:
         """Describe the environment without keeping one."""
         ...
 
-    def group(self, num_envs: int, threads: int, rank: int, first_row: int) -> Group:
+    def group(self, num_envs: int, threads: int, rank: int = 0, first_row: int = 0) -> Group:
         """Build `num_envs` environments that are stepped on `threads` threads."""
         ...

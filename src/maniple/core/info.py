@@ -40,13 +40,15 @@ def batch_info(extras: Block, rows: NDArray[np.bool_]) -> dict[str, Any]:
     return info
 
 
-def add_rare(info: dict[str, Any], remarks: dict[int, dict[str, Any]], num_envs: int) -> None:
-    """Add remarks about single rows to a batched info, as Gymnasium lays them out."""
-    for row, remark in remarks.items():
-        for key, value in remark.items():
+def add_row_infos(
+    info: dict[str, Any], row_infos: dict[int, dict[str, Any]], num_envs: int
+) -> None:
+    """Add the infos of single rows to a batched info, as Gymnasium lays them out."""
+    for row, said in row_infos.items():
+        for key, value in said.items():
             if isinstance(value, dict):
                 inner = info.setdefault(key, {})
-                add_rare(inner, {row: value}, num_envs)
+                add_row_infos(inner, {row: value}, num_envs)
             else:
                 if key not in info:
                     info[key] = _empty(value, num_envs)

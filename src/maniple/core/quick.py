@@ -16,7 +16,7 @@ if os.environ.get("MANIPLE_PLAIN"):
     compiled = None
 
 # np.clip wraps this ufunc in Python code that costs a single environment 4 us per step.
-clip = getattr(np._core.umath, "clip", np.clip)
+clip = getattr(np._core.umath, "clip", np.clip)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def any_true(flags: NDArray[np.bool_]) -> bool:
@@ -48,21 +48,13 @@ def all_within(numbers: NDArray, radius: float) -> bool:
     return all_true((numbers >= -top) & (numbers <= top))
 
 
-def squared_gap(a: NDArray, b: NDArray) -> NDArray:
-    """Squared distances of points, (rows, 3) each, or of all from one point, (3,)."""
-    if compiled is not None:
-        out = np.empty(len(a))
-        if compiled.squared_gap(a, b, out):
-            return out
-    return squared_norm(a - b)
-
-
 def squared_norm(vectors: NDArray) -> NDArray:
     """Squared length of vectors along the last axis.
 
     Summed term by term: the bits must not depend on how many rows there are.
     """
-    total = vectors[..., 0] * vectors[..., 0]
+    squares = vectors * vectors
+    total = squares[..., 0]
     for k in range(1, vectors.shape[-1]):
-        total = total + vectors[..., k] * vectors[..., k]
+        total = total + squares[..., k]
     return total

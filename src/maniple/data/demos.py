@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig, ManipleError
+from maniple.core.faults import lost_rows
 from maniple.core.space import flattener
 from maniple.data.episode import Episode
 from maniple.data.lerobot import paths
@@ -17,9 +18,6 @@ from maniple.data.lerobot.read import Dataset
 
 TRIES_PER_EPISODE = 10
 """Episodes that are played for each that is asked for, before giving up."""
-
-# Rows of these infos did not end by themselves: a fault cut them off.
-FAULTS = ("worker_restarted", "worker_restarting", "env_error")
 
 
 class Expert(Protocol):
@@ -135,10 +133,10 @@ class _Stage:
         seen = self._flat(self._obs)
         for row, take in enumerate(self._takes):
             take.add(seen, row, kept[row], reward[row], bool(success[row]))
-        ended = terminated | truncated
+        ended, lost = terminated | truncated, lost_rows(info)
         done: dict[int, Episode | None] = {}
         for row in np.flatnonzero(ended).tolist():
-            is_faulty = any(name in info and info[f"_{name}"][row] for name in FAULTS)
+            is_faulty = lost is not None and lost[row]
             done[int(self._seeds[row])] = (
                 None
                 if is_faulty

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import av
+import av.container
 import numpy as np
 from numpy.typing import NDArray
 

@@ -13,7 +13,7 @@ from maniple.core.errors import ResetNeeded
 from maniple.core.group import Group, RowByRow
 from maniple.core.quick import all_true, any_true
 from maniple.core.step import StepArrays
-from maniple.engine.row_attribute import touch
+from maniple.engine.row_attribute import counters_of, read_state, touch, write_state
 
 
 class Final(NamedTuple):
@@ -42,7 +42,7 @@ class Autoreset:
         self._ended = np.zeros(self.rows, np.bool_)
         self._has_ended = False
         self._chunk_ends = np.zeros((2, self.rows), np.bool_)
-        self._remarks: dict[int, dict[str, Any]] = {}
+        self._row_infos: dict[int, dict[str, Any]] = {}
         self._first_seeds: Sequence[int | None] | None = None
 
     def wait_for_reset(self, seeds: Sequence[int]) -> None:
@@ -51,34 +51,36 @@ class Autoreset:
         self._has_ended = True
         self._first_seeds = seeds
 
-    def remarks(self) -> dict[int, dict[str, Any]]:
-        """Return and forget what is to be said of single rows."""
-        latest = self.group.infos()
-        if not self._remarks:
+    def row_infos(self) -> dict[int, dict[str, Any]]:
+        """Return and forget the infos of single rows."""
+        latest = self.group.row_infos()
+        if not self._row_infos:
             return latest
-        remarks, self._remarks = self._remarks, {}
-        for row, remark in latest.items():
-            remarks.setdefault(row, {}).update(remark)
-        return remarks
+        row_infos, self._row_infos = self._row_infos, {}
+        for row, info in latest.items():
+            row_infos.setdefault(row, {}).update(info)
+        return row_infos
 
     def touch(self, what: str, name: str, args: tuple, kwargs: dict, values: Any = None) -> list:
         """Get, set or call an attribute in every row."""
-        results = []
-        for row in range(self.rows):
-            value = None if values is None else values[row]
-            results.append(touch(self.group.row(row), what, name, args, kwargs, value))
-        if name == "sim_state":
-            self._keep_ends(what, results if values is None else values)
-        return results
+        given = [None] * self.rows if values is None else values
+        return [
+            touch(self.group.row(row), what, name, args, kwargs, given[row])
+            for row in range(self.rows)
+        ]
 
-    def _keep_ends(self, what: str, states: Sequence[Any]) -> None:
-        """Let a row's state tell, or set, whether the row waits for its reset."""
-        for row, state in enumerate(states):
-            counters = state.get("counters", {}) if isinstance(state, dict) else {}
-            if what == "set":
-                self._ended[row] = bool(counters.get("has_ended", False))
-            else:
-                counters["has_ended"] = bool(self._ended[row])
+    def get_state(self, rows: Sequence[int]) -> list[dict[str, Any]]:
+        """Copy the states of rows, and whether they wait for their reset."""
+        states = [read_state(self.group.row(row)) for row in rows]
+        for row, state in zip(rows, states, strict=True):
+            counters_of(state)["has_ended"] = bool(self._ended[row])
+        return states
+
+    def set_state(self, states: Sequence[dict[str, Any]], rows: Sequence[int]) -> None:
+        """Bring rows back to states that `get_state` gave."""
+        for row, state in zip(rows, states, strict=True):
+            write_state(self.group.row(row), state)
+            self._ended[row] = bool(counters_of(state).get("has_ended", False))
         self._has_ended = bool(self._ended.any())
 
     def reset(
@@ -194,12 +196,12 @@ class Autoreset:
 
     def _restart_at_once(self, arrays: StepArrays) -> None:
         rows = np.flatnonzero(self._ended)
-        self._remarks = self.group.infos()
+        self._row_infos = self.group.row_infos()
         for row in rows.tolist():
-            remark = self._remarks.pop(row, {})
-            if remark:
-                # The remark is about the episode that is over.
-                self._remarks[row] = {"final_info": remark}
+            info = self._row_infos.pop(row, {})
+            if info:
+                # The info is about the episode that is over.
+                self._row_infos[row] = {"final_info": info}
             obs, extras = arrays.obs.take(row), arrays.extras.take(row)
             self.finals.append(Final(self.first_row + row, obs, extras))
         kept = arrays.reward.copy(), arrays.terminated.copy(), arrays.truncated.copy()

@@ -18,8 +18,13 @@ class ChannelTimeout(Exception):
 
 def send_message(channel: socket.socket, message: Any, deadline: float | None = None) -> None:
     """Send one message."""
+    send_packed(channel, pack(message), deadline)
+
+
+def pack(message: Any) -> bytes:
+    """Return a message as it is sent; pickle raises what it likes if that cannot be done."""
     body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-    _send(channel, _HEAD.pack(len(body)) + body, deadline)
+    return _HEAD.pack(len(body)) + body
 
 
 def receive_message(channel: socket.socket, deadline: float | None = None) -> Any:
@@ -36,7 +41,8 @@ def receive_message(channel: socket.socket, deadline: float | None = None) -> An
     return pickle.loads(_receive(channel, size, deadline))  # noqa: S301
 
 
-def _send(channel: socket.socket, data: bytes, deadline: float | None) -> None:
+def send_packed(channel: socket.socket, data: bytes, deadline: float | None = None) -> None:
+    """Send one message that was packed before."""
     view = memoryview(data)
     while view:
         _wait([], [channel], deadline)

@@ -18,10 +18,10 @@ from maniple.engine.stats import Times
 
 
 class LocalEngine:
-    """Cohorts in this process, all writing into rows of the same arrays.
+    """Groups with autoreset in this process, all writing into rows of the same arrays.
 
-    native: one autoreset of all rows, on MuJoCo's thread pool.
-    serial: a autoreset per row on this thread, for a debugger.
+    native: one group of all rows, on MuJoCo's thread pool.
+    serial: a group per row on this thread, for a debugger.
     """
 
     workers = 0
@@ -97,14 +97,14 @@ class LocalEngine:
         """Ends of the episodes that the last call reset at once."""
         return [final for autoreset in self._autoresets for final in autoreset.finals]
 
-    def remarks(self) -> dict[int, dict[str, Any]]:
-        """Return and forget what is to be said of single rows."""
+    def row_infos(self) -> dict[int, dict[str, Any]]:
+        """Return and forget the infos of single rows."""
         if len(self._autoresets) == 1:
-            return self._autoresets[0].remarks()
+            return self._autoresets[0].row_infos()
         found: dict[int, dict[str, Any]] = {}
         for autoreset in self._autoresets:
-            for row, remark in autoreset.remarks().items():
-                found[autoreset.first_row + row] = remark
+            for row, info in autoreset.row_infos().items():
+                found[autoreset.first_row + row] = info
         return found
 
     def extra_stats(self) -> dict[str, Any]:
@@ -118,6 +118,25 @@ class LocalEngine:
             mine = None if values is None else values[part]
             results += autoreset.touch(what, name, args, kwargs, mine)
         return results
+
+    def get_state(self, rows: Sequence[int]) -> list[dict[str, Any]]:
+        """Copy the states of rows."""
+        found: dict[int, dict[str, Any]] = {}
+        for autoreset, part in zip(self._autoresets, self._slices, strict=True):
+            mine = [row for row in rows if part.start <= row < part.stop]
+            states = autoreset.get_state([row - part.start for row in mine])
+            found |= zip(mine, states, strict=True)
+        return [found[row] for row in rows]
+
+    def set_state(self, states: Sequence[dict[str, Any]], rows: Sequence[int]) -> None:
+        """Bring rows back to states that `get_state` gave."""
+        for autoreset, part in zip(self._autoresets, self._slices, strict=True):
+            given = {
+                row - part.start: state
+                for row, state in zip(rows, states, strict=True)
+                if part.start <= row < part.stop
+            }
+            autoreset.set_state(list(given.values()), list(given))
 
     def close(self) -> None:
         """Let go of the groups."""

@@ -15,15 +15,16 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig, WorkerDied
+from maniple.core.faults import repeat_and_cut_off
 from maniple.core.group import Contract, Recipe
 from maniple.core.seeds import fresh_seed, reborn_seed
 from maniple.core.step import StepArrays
 from maniple.engine.autoreset import Final
-from maniple.engine.channel import ChannelTimeout, receive_message, send_message
+from maniple.engine.channel import ChannelTimeout, pack, receive_message, send_message, send_packed
 from maniple.engine.config import ProcessConfig
 from maniple.engine.slab import Slab, SlabShape
 from maniple.engine.stats import Times
-from maniple.engine.worker import CHUNK, RESET, STEP, TOUCH
+from maniple.engine.worker import ASK, CHUNK, RESET, STEP
 from maniple.engine.worker_handle import WorkerHandle
 from maniple.engine.worker_pool import WorkerPool
 
@@ -46,7 +47,7 @@ class ProcessEngine:
         self.exec_times = Times()
         self.last_exec_s = 0.0
         self._seeds: list[int | None] = [None] * num_envs
-        self._remarks: dict[int, dict[str, Any]] = {}
+        self._row_infos: dict[int, dict[str, Any]] = {}
         self._finals: list[Final] = []
         self._refusal: Exception | None = None
         """Why a worker did not do what it was asked for."""
@@ -185,13 +186,16 @@ class ProcessEngine:
 
     def _swap_buffers(self) -> None:
         """Bring all rows onto the same set of arrays, then swap to the other one."""
-        if on_way := [handle for handle in self._handles if handle.is_sent]:
-            names = ", ".join(handle.row_names for handle in on_way)
-            raise BadConfig(f"Rows {names} are on their way: recv() them before step or reset.")
+        self._check_none_sent()
         for handle in self._handles:
             if handle.buffer != self.buffer:
                 self.buffers[self.buffer].copy_rows(self.buffers[handle.buffer], handle.rows)
         self.buffer ^= 1
+
+    def _check_none_sent(self) -> None:
+        if on_way := [handle for handle in self._handles if handle.is_sent]:
+            names = ", ".join(handle.row_names for handle in on_way)
+            raise BadConfig(f"Rows {names} are on their way: recv() them before anything else.")
 
     def _order_all(self, opcode: int, length: int) -> None:
         ordered = []
@@ -205,16 +209,48 @@ class ProcessEngine:
 
     def each_row(self, what: str, name: str, args: tuple, kwargs: dict, values: Any = None) -> list:
         """Get, set or call an attribute in every row."""
-        self._tidy()
-        answers: list[tuple[bool, Any]] = []
+        questions = {}
         for handle in self._handles:
+            part = None if values is None else list(values[handle.rows])
+            questions[handle] = ("touch", what, name, args, kwargs, part)
+        return [value for part in self._ask(questions) for value in part]
+
+    def get_state(self, rows: Sequence[int]) -> list[dict[str, Any]]:
+        """Copy the states of rows."""
+        mine = {handle: [r for r in rows if handle.has_row(r)] for handle in self._handles}
+        mine = {handle: asked for handle, asked in mine.items() if asked}
+        answers = self._ask(
+            {h: ("get_state", [r - h.rows.start for r in asked]) for h, asked in mine.items()}
+        )
+        found: dict[int, dict[str, Any]] = {}
+        for asked, states in zip(mine.values(), answers, strict=True):
+            found |= zip(asked, states, strict=True)
+        return [found[row] for row in rows]
+
+    def set_state(self, states: Sequence[dict[str, Any]], rows: Sequence[int]) -> None:
+        """Bring rows back to states that `get_state` gave."""
+        given = dict(zip(rows, states, strict=True))
+        questions = {}
+        for handle in self._handles:
+            mine = {row - handle.rows.start: given[row] for row in rows if handle.has_row(row)}
+            if mine:
+                questions[handle] = ("set_state", list(mine.values()), list(mine))
+        self._ask(questions)
+
+    def _ask(self, questions: dict[WorkerHandle, tuple]) -> list[Any]:
+        """Have workers call methods of their `Autoreset`; return the answers in that order."""
+        self._tidy()
+        self._check_none_sent()
+        # All are packed before one is sent: what cannot be pickled leaves no worker half asked.
+        packed = {handle: pack(question) for handle, question in questions.items()}
+        for handle, question in packed.items():
             self._make_ready(handle)
             assert handle.channel is not None
-            part = None if values is None else list(values[handle.rows])
-            send_message(handle.channel, (what, name, args, kwargs, part), self._pool.deadline())
-            self._pool.post(handle, TOUCH, handle.buffer)
-        failures = self._pool.wait(self._handles, self._pool.deadline())
-        for handle in self._handles:
+            send_packed(handle.channel, question, self._pool.deadline())
+            self._pool.post(handle, ASK, handle.buffer)
+        failures = self._pool.wait(list(questions), self._pool.deadline())
+        answers: list[tuple[bool, Any]] = []
+        for handle in questions:
             if handle in failures:
                 raise WorkerDied(self._obituary(handle, failures[handle]))
             assert handle.channel is not None
@@ -222,7 +258,7 @@ class ProcessEngine:
         for is_good, value in answers:
             if not is_good:
                 raise value
-        return [value for _, part in answers for value in part]
+        return [value for _, value in answers]
 
     def num_steps(self) -> NDArray[np.int64]:
         """Steps that each row took in the last chunk."""
@@ -237,10 +273,10 @@ class ProcessEngine:
                 found.append(Final(row, slab.finals.take(row), slab.final_extras.take(row)))
         return sorted(found, key=lambda final: final.row)
 
-    def remarks(self) -> dict[int, dict[str, Any]]:
-        """Return and forget what is to be said of single rows."""
-        remarks, self._remarks = self._remarks, {}
-        return remarks
+    def row_infos(self) -> dict[int, dict[str, Any]]:
+        """Return and forget the infos of single rows."""
+        row_infos, self._row_infos = self._row_infos, {}
+        return row_infos
 
     def extra_stats(self) -> dict[str, Any]:
         """Tell of every worker: how long it simulates, how often it was replaced."""
@@ -261,7 +297,7 @@ class ProcessEngine:
         ]
         if left:
             self._finish(left)
-        self._remarks.clear()
+        self._row_infos.clear()
         self._finals.clear()
         self._refusal = None
         return self._slab
@@ -287,14 +323,14 @@ class ProcessEngine:
     def _collect(self, handle: WorkerHandle) -> int:
         """Take a worker's answer; one that is lost before it has said all counts as lost."""
         try:
-            took, remarks = self._pool.collect(handle)
+            took, row_infos = self._pool.collect(handle)
         except (EOFError, ChannelTimeout) as error:
             self._bury(handle, "hung" if isinstance(error, ChannelTimeout) else "ended")
             return 0
-        if isinstance(remarks, Exception):
-            self._refusal = remarks
-        for row, remark in remarks.items() if isinstance(remarks, dict) else ():
-            self._remarks[handle.rows.start + row] = remark
+        if isinstance(row_infos, Exception):
+            self._refusal = self._refusal or row_infos
+        for row, info in row_infos.items() if isinstance(row_infos, dict) else ():
+            self._row_infos[handle.rows.start + row] = info
         return took
 
     def _bury(self, handle: WorkerHandle, how: str) -> None:
@@ -316,17 +352,14 @@ class ProcessEngine:
         self._pool.launch(handle, self._reborn_seeds(handle))
         note = {"worker_restarted": reason}
         for row in range(handle.rows.start, handle.rows.stop):
-            self._remarks[row] = dict(note)
+            self._row_infos[row] = dict(note)
         if self.mode is AutoresetMode.SAME_STEP:
             self._restart_at_once(handle)
 
     def _show_last_good(self, handle: WorkerHandle) -> None:
         """Fill the rows with the last complete step, as an episode cut off there."""
         now, before = self.buffers[handle.buffer], self.buffers[handle.buffer ^ 1]
-        now.obs.copy_from(before.obs, handle.rows)
-        now.extras.copy_from(before.extras, handle.rows)
-        now.reward[handle.rows] = 0.0
-        now.terminated[handle.rows], now.truncated[handle.rows] = False, True
+        repeat_and_cut_off(now, before, handle.rows)
         self._slab.num_steps[handle.rows] = 0
         self._slab.final_rows[handle.rows] = False
 
@@ -335,7 +368,7 @@ class ProcessEngine:
         slab, now = self._slab, self.buffers[handle.buffer]
         ended = range(handle.rows.start, handle.rows.stop)
         finals = [Final(row, now.obs.take(row), now.extras.take(row)) for row in ended]
-        remarks = {row: {"final_info": self._remarks.pop(row)} for row in ended}
+        row_infos = {row: {"final_info": self._row_infos.pop(row)} for row in ended}
         slab.chosen[handle.rows] = True
         for row, seed in zip(ended, self._reborn_seeds(handle), strict=True):
             slab.has_seed[row], slab.seeds[row] = True, seed
@@ -344,8 +377,8 @@ class ProcessEngine:
         self._finish([handle])
         now.truncated[handle.rows] = True
         self._finals += finals
-        for row, remark in remarks.items():
-            self._remarks.setdefault(row, {}).update(remark)
+        for row, info in row_infos.items():
+            self._row_infos.setdefault(row, {}).update(info)
 
     def _is_back(self, handle: WorkerHandle) -> bool:
         """Tell whether a replacement can take orders; in block mode, wait until it can."""
@@ -360,7 +393,7 @@ class ProcessEngine:
         self._show_last_good(handle)
         self.buffers[self.buffer].truncated[handle.rows] = False
         for row in range(handle.rows.start, handle.rows.stop):
-            self._remarks[row] = {"worker_restarting": True}
+            self._row_infos[row] = {"worker_restarting": True}
 
     def _reborn_seeds(self, handle: WorkerHandle) -> tuple[int, ...]:
         seeds = self._seeds[handle.rows]

@@ -15,13 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 from maniple.core.action import ActionCheck
 from maniple.core.errors import BadConfig, ClosedError, ResetNeeded
 from maniple.core.group import Contract
-from maniple.core.info import add_rare, batch_info, row_info
+from maniple.core.info import add_row_infos, batch_info, row_info
 from maniple.core.options import check_options
 from maniple.core.seeds import row_seeds
 from maniple.core.space import flattener, layout_of, nester
 from maniple.core.step import StepArrays
 from maniple.engine.autoreset import Final
+from maniple.engine.row_attribute import counters_of
 from maniple.engine.stats import Times
+
+STATE = "sim_state"
+"""The attribute that get_attr and set_attr take for `get_state` and `set_state`."""
 
 StepResult = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
@@ -42,19 +46,22 @@ class Engine(Protocol):
     def chunk(self, actions: NDArray) -> None: ...
     def num_steps(self) -> NDArray[np.int64]: ...
     def finals(self) -> list[Final]: ...
-    def remarks(self) -> dict[int, dict[str, Any]]: ...
+    def row_infos(self) -> dict[int, dict[str, Any]]: ...
     def extra_stats(self) -> dict[str, Any]: ...
     def each_row(
         self, what: str, name: str, args: tuple, kwargs: dict, values: Any = None
     ) -> list: ...
+    def get_state(self, rows: Sequence[int]) -> list[dict[str, Any]]: ...
+    def set_state(self, states: Sequence[dict[str, Any]], rows: Sequence[int]) -> None: ...
     def close(self) -> None: ...
 
 
 class VectorEnv(gymnasium.vector.VectorEnv):
     """Many environments stepped as one.
 
-    Beyond Gymnasium's contract: `step_chunk`, `stats`, and `copy_obs=False`, with which
-    observations are read-only views that stay valid for one more step.
+    Beyond Gymnasium's contract: `step_chunk`, `send` and `recv`, `get_state` and `set_state`,
+    `stats`, and `copy_obs=False`, with which observations are read-only views that stay valid
+    for one more step.
     """
 
     def __init__(
@@ -118,7 +125,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self._is_reset = True
         self._waits &= ~mask
         info = batch_info(self._arrays.extras, mask)
-        add_rare(info, self._engine.remarks(), self.num_envs)
+        add_row_infos(info, self._engine.row_infos(), self.num_envs)
         return self._seen(self._arrays), info
 
     def step(self, actions: ArrayLike) -> StepResult:
@@ -160,11 +167,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         """
         self._check_open()
         engine = self._async_engine()
-        chosen = np.arange(self.num_envs) if rows is None else np.asarray(rows, np.intp)
-        if chosen.ndim != 1 or len(chosen) == 0 or len(np.unique(chosen)) != len(chosen):
-            raise BadConfig(f"send() got rows {rows}; it takes a list of different row numbers.")
-        if chosen.min() < 0 or chosen.max() >= self.num_envs:
-            raise BadConfig(f"send() got rows {rows}; there are {self.num_envs}.")
+        chosen = self._rows(rows, "send")
         self._check_ready(chosen)
         engine.send(self._check(actions, (len(chosen),)), chosen)
 
@@ -178,7 +181,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         """
         self._check_ready(slice(0))
         rows, parts = self._async_engine().receive(min_rows)
-        remarks = self._engine.remarks()
+        row_infos = self._engine.row_infos()
         self._env_steps += len(rows)
         pick = lambda get: np.concatenate([get(arrays)[part] for part, arrays in parts])  # noqa: E731
         names = parts[0][1].obs.arrays
@@ -186,8 +189,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         info: dict[str, Any] = {}
         for k, row in enumerate(rows.tolist()):
             arrays = next(a for p, a in parts if p.start <= row < p.stop)
-            told = row_info(arrays.extras.take(row)) | remarks.get(row, {})
-            add_rare(info, {k: told}, len(rows))
+            told = row_info(arrays.extras.take(row)) | row_infos.get(row, {})
+            add_row_infos(info, {k: told}, len(rows))
         result = (
             self._nest(obs),
             pick(lambda a: a.reward),
@@ -227,11 +230,15 @@ class VectorEnv(gymnasium.vector.VectorEnv):
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Call a method of every environment, or read an attribute."""
         self._check_open()
+        if name == STATE:
+            return self.get_state()
         return tuple(self._engine.each_row("call", name, args, kwargs))
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
         """Read an attribute of every environment."""
         self._check_open()
+        if name == STATE:
+            return self.get_state()
         return tuple(self._engine.each_row("get", name, (), {}))
 
     def set_attr(self, name: str, values: Any) -> None:
@@ -243,9 +250,47 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             raise BadConfig(
                 f"set_attr() got {len(values)} values for {self.num_envs} environments."
             )
-        self._engine.each_row("set", name, (), {}, values)
-        if name == "sim_state" and self._is_manual:
-            self._waits[:] = [bool(state["counters"].get("has_ended")) for state in values]
+        if name == STATE:
+            self.set_state(values)
+        else:
+            self._engine.each_row("set", name, (), {}, values)
+
+    def get_state(self, rows: ArrayLike | None = None) -> tuple[dict[str, Any], ...]:
+        """Copy everything that rows (None: all) need in order to go on from this moment.
+
+        Raises:
+            BadConfig: The environments cannot save their state.
+        """
+        self._check_open()
+        return tuple(self._engine.get_state(self._rows(rows, "get_state").tolist()))
+
+    def set_state(
+        self, states: Sequence[dict[str, Any]] | dict[str, Any], rows: ArrayLike | None = None
+    ) -> None:
+        """Bring rows (None: all) back to states that `get_state` gave, of any row or engine.
+
+        The next step goes on from there. A row that had ended waits for its reset again.
+
+        Args:
+            states: One per row, in the order of `rows`, or one for all of them.
+            rows: Their numbers.
+        """
+        self._check_open()
+        chosen = self._rows(rows, "set_state")
+        given = [states] * len(chosen) if isinstance(states, dict) else list(states)
+        if len(given) != len(chosen):
+            raise BadConfig(f"set_state() got {len(given)} states for {len(chosen)} rows.")
+        self._engine.set_state(given, chosen.tolist())
+        if self._is_manual:
+            self._waits[chosen] = [bool(counters_of(s).get("has_ended")) for s in given]
+
+    def _rows(self, rows: ArrayLike | None, verb: str) -> NDArray[np.intp]:
+        chosen = np.arange(self.num_envs) if rows is None else np.asarray(rows, np.intp)
+        if chosen.ndim != 1 or len(chosen) == 0 or len(np.unique(chosen)) != len(chosen):
+            raise BadConfig(f"{verb}() got rows {rows}; it takes a list of different row numbers.")
+        if chosen.min() < 0 or chosen.max() >= self.num_envs:
+            raise BadConfig(f"{verb}() got rows {rows}; there are {self.num_envs}.")
+        return chosen
 
     def render(self) -> tuple[Any, ...]:
         """Return a picture of every environment."""
@@ -258,7 +303,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
 
     @property
     def np_random(self) -> tuple[np.random.Generator, ...]:
-        """A generator per row."""
+        """A copy of each row's generator: what is drawn from it does not change the row's."""
         return self.get_attr("np_random")
 
     def close_extras(self, **kwargs: Any) -> None:
@@ -272,8 +317,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
     def _result(self) -> StepResult:
         arrays = self._arrays
         info = batch_info(arrays.extras, self._everyone) if self._has_extras else {}
-        if remarks := self._engine.remarks():
-            add_rare(info, remarks, self.num_envs)
+        if row_infos := self._engine.row_infos():
+            add_row_infos(info, row_infos, self.num_envs)
         if self._same_step and (finals := self._engine.finals()):
             self._add_finals(info, finals)
         terminated, truncated = arrays.terminated.copy(), arrays.truncated.copy()
@@ -288,7 +333,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         for final in finals:
             final_obs[final.row] = self._nest(final.obs)
             mask[final.row] = True
-            add_rare(final_info, {final.row: row_info(final.extras)}, self.num_envs)
+            add_row_infos(final_info, {final.row: row_info(final.extras)}, self.num_envs)
         info["final_obs"], info["_final_obs"] = final_obs, mask
         info["_final_info"] = mask.copy()
 

@@ -20,13 +20,13 @@ from maniple.core.errors import BadConfig, ManipleError
 from maniple.core.group import Group
 from maniple.engine import slab as layout
 from maniple.engine.autoreset import Autoreset
-from maniple.engine.channel import receive_message, send_message
+from maniple.engine.channel import pack, receive_message, send_message, send_packed
 from maniple.engine.doorbell import await_change, fence, ring
 from maniple.engine.reexec import reexec
 from maniple.engine.slab import Slab, SlabShape
 
 # Orders.
-STEP, CHUNK, RESET, TOUCH, CLOSE = 1, 2, 3, 4, 5
+STEP, CHUNK, RESET, ASK, CLOSE = 1, 2, 3, 4, 5
 STACK_SIGNAL = signal.SIGUSR1
 """Writes the Python stack into the post-mortem file, even while the GIL is held."""
 
@@ -130,21 +130,22 @@ class _Worker:
                 return
             start = perf_counter_ns()
             try:
-                remarks = self._obey(opcode)
+                message = self._obey(opcode)
             except Exception:
                 send_message(self._channel, ("error", traceback.format_exc()))
                 raise SystemExit(4) from None
             words[base + layout.EXEC_NS] = perf_counter_ns() - start
             words[base + layout.TALKS] = 0
-            if remarks is not None:
-                # Announced in the slab before it is said, so that the parent knows to listen.
+            if message is not None:
+                # Announced in the slab before it is sent, so that the parent knows to listen.
                 words[base + layout.TALKS] = 1
                 self._publish(order)
-                send_message(self._channel, remarks)
+                send_packed(self._channel, message)
             else:
                 self._publish(order)
 
-    def _obey(self, opcode: int) -> Any:
+    def _obey(self, opcode: int) -> bytes | None:
+        """Carry out an order; return what there is to say that is not in the slab, packed."""
         words, base = self._slab.words, self._base
         buffer = words[base + layout.TURN]
         autoreset = self._autoreset
@@ -158,12 +159,13 @@ class _Worker:
                 self._reset(buffer)
             except ManipleError as error:
                 # The caller's mistake, not the simulator's: it need not be replaced.
-                return _portable(error)
-        elif opcode == TOUCH:
-            return self._touch()
+                return pack(_portable(error))
+        elif opcode == ASK:
+            return self._answer()
         if self._job.mode is AutoresetMode.SAME_STEP:
             self._keep_finals()
-        return _sayable(autoreset.remarks())
+        row_infos = autoreset.row_infos()
+        return _pack_infos(row_infos) if row_infos else None
 
     def _reset(self, buffer: int) -> None:
         slab, part = self._slab, self._rows
@@ -183,13 +185,13 @@ class _Worker:
             slab.final_extras.put(final.row, final.extras)
             slab.final_rows[final.row] = True
 
-    def _touch(self) -> tuple[bool, Any]:
+    def _answer(self) -> bytes:
+        """Call a method of the autoreset: touch, get_state or set_state."""
+        name, *args = receive_message(self._channel)
         try:
-            result = self._autoreset.touch(*receive_message(self._channel))
-            pickle.dumps(result)
-            return True, result
+            return pack((True, getattr(self._autoreset, name)(*args)))
         except Exception as error:
-            return False, _portable(error)
+            return pack((False, _portable(error)))
 
     def _publish(self, order: int) -> None:
         words, base = self._slab.words, self._base
@@ -218,15 +220,12 @@ def _build(job: Job) -> Group:
     return recipe.group(job.rows, 1, job.rank, job.first_row)
 
 
-def _sayable(remarks: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]] | None:
-    """Return remarks that can travel; what cannot is told as text."""
-    if not remarks:
-        return None
+def _pack_infos(row_infos: dict[int, dict[str, Any]]) -> bytes:
+    """Pack the infos of rows; if something in them cannot be pickled, all of it as text."""
     try:
-        pickle.dumps(remarks)
-        return remarks
+        return pack(row_infos)
     except Exception:
-        return {row: {k: repr(v) for k, v in remark.items()} for row, remark in remarks.items()}
+        return pack({r: {k: repr(v) for k, v in info.items()} for r, info in row_infos.items()})
 
 
 def _portable(error: Exception) -> Exception:

@@ -61,6 +61,10 @@ class WorkerHandle:
         first, last = self.rows.start, self.rows.stop - 1
         return str(first) if first == last else f"{first}-{last}"
 
+    def has_row(self, row: int) -> bool:
+        """Whether a row is one of its rows."""
+        return self.rows.start <= row < self.rows.stop
+
     def has_exited(self, patience_s: float = 0.0) -> bool:
         """Whether the process has ended, waiting for that a little."""
         if self.pidfd < 0:

@@ -107,7 +107,7 @@ class ManipleEnv(gymnasium.Env):
         return self._nest(self._arrays[0].obs.take(0))
 
     def _info(self) -> dict[str, Any]:
-        return row_info(self._arrays[0].extras.take(0)) | self._group.infos().get(0, {})
+        return row_info(self._arrays[0].extras.take(0)) | self._group.row_infos().get(0, {})
 
     def _check_open(self) -> None:
         if self._is_closed:

@@ -12,8 +12,10 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
+from maniple.core.block import SMALL
 from maniple.core.errors import BadConfig, BadModel
-from maniple.core.group import Contract
+from maniple.core.faults import FaultedRows, fault_text
+from maniple.core.group import Contract, Recipe
 from maniple.core.seeds import SeedTree
 from maniple.core.space import flatten, layout_of
 from maniple.core.spec import Layout
@@ -104,11 +106,13 @@ def is_extended(task: type) -> bool:
 
 
 @dataclass(frozen=True)
-class ExtendedRecipe:
+class ExtendedRecipe(Recipe):
     """A per-environment task and its settings."""
 
     task: type
     config: EnvConfig = field(default_factory=EnvConfig)
+
+    preload = ("mujoco", __name__)
 
     def contract(self) -> Contract:
         """Describe the environment from what its class declares."""
@@ -132,7 +136,9 @@ class ExtendedRecipe:
             clip_actions=config.clip_actions,
         )
 
-    def group(self, num_envs: int, threads: int, rank: int = 0, first_row: int = 0):
+    def group(
+        self, num_envs: int, threads: int, rank: int = 0, first_row: int = 0
+    ) -> ExtendedGroup:
         """Build rows `first_row` and following; threads do not help Python code."""
         return ExtendedGroup(self, num_envs, rank, first_row)
 
@@ -156,8 +162,11 @@ class ExtendedGroup:
         self.elapsed = np.zeros(num_envs, np.int64)
         self._substeps = getattr(recipe.task, "SUBSTEPS", 1) * recipe.config.action_repeat
         self._out: StepArrays | None = None
-        self._remarks: dict[int, dict[str, Any]] = {}
-        self._failed: dict[int, dict[str, NDArray]] = {}
+        self._previous: StepArrays | None = None
+        self._row_infos: dict[int, dict[str, Any]] = {}
+        self._faulted = FaultedRows()
+        self._has_shown = np.zeros(num_envs, np.bool_)
+        """Rows that have a good observation to fall back on."""
 
     def bind(self, arrays: StepArrays) -> None:
         """Report into these arrays from now on."""
@@ -176,7 +185,7 @@ class ExtendedGroup:
                 key = [int(self.seeds.seed[row]), self.seeds.rank, int(self.seeds.episode[row])]
                 begin(physics, np.random.default_rng(key))
             mujoco.mj_forward(physics.model, physics.data)
-            self._failed.pop(row, None)
+        self._faulted.release(rows)
         self.elapsed[rows] = 0
 
     def step(self, actions: NDArray, active: NDArray[np.bool_] | None = None) -> None:
@@ -199,31 +208,36 @@ class ExtendedGroup:
         """Ask every task for its observation, reward and end."""
         out = self._out
         assert out is not None, "bind() comes before report()"
-        for row, (task, physics) in enumerate(zip(self.tasks, self.physics, strict=True)):
-            if row in self._failed:
-                out.obs.put(row, self._failed[row])
-                out.reward[row] = 0.0
-                out.terminated[row], out.truncated[row] = False, True
-                continue
-            seen = flatten(self.contract.observation_space, task.get_observation(physics))
-            for name, value in seen.items():
-                out.obs[name][row] = self._fitting(name, value)
-            reward = task.get_reward(physics)
-            if not -INF < reward < INF:
-                self._fail(row, f"the reward is {reward}", physics.data.ctrl)
-                out.reward[row] = 0.0
-                out.terminated[row], out.truncated[row] = False, True
-                continue
-            out.reward[row] = reward
-            ends = getattr(task, "get_termination", None)
-            out.terminated[row] = bool(ends(physics)) if ends is not None else False
-            limit = self.config.max_episode_steps
-            out.truncated[row] = limit is not None and self.elapsed[row] >= limit
+        for row in range(len(self.tasks)):
+            if row not in self._faulted and (why := self._write(out, row)):
+                self._fail(row, why, self.physics[row].data.ctrl)
+        self._faulted.show(out)
 
-    def infos(self) -> dict[int, dict[str, Any]]:
+    def _write(self, out: StepArrays, row: int) -> str | None:
+        """Write what a row looks like; return what is wrong with it, if anything is."""
+        task, physics = self.tasks[row], self.physics[row]
+        seen = flatten(self.contract.observation_space, task.get_observation(physics))
+        for name, value in seen.items():
+            array = self._fitting(name, value)
+            # A depth picture may be infinite.
+            if array.dtype.kind == "f" and array.nbytes <= SMALL and not np.isfinite(array).all():
+                return f"the observation {name!r} is not finite"
+            out.obs[name][row] = array
+        reward = task.get_reward(physics)
+        if not -INF < reward < INF:
+            return f"the reward is {reward}"
+        out.reward[row] = reward
+        ends = getattr(task, "get_termination", None)
+        out.terminated[row] = bool(ends(physics)) if ends is not None else False
+        limit = self.config.max_episode_steps
+        out.truncated[row] = limit is not None and self.elapsed[row] >= limit
+        self._has_shown[row] = True
+        return None
+
+    def row_infos(self) -> dict[int, dict[str, Any]]:
         """Return and forget the faults since the last call."""
-        remarks, self._remarks = self._remarks, {}
-        return remarks
+        row_infos, self._row_infos = self._row_infos, {}
+        return row_infos
 
     def row(self, row: int) -> ExtendedRow:
         """Return a handle on one row."""
@@ -245,13 +259,17 @@ class ExtendedGroup:
         return array
 
     def _fail(self, row: int, why: str, action: NDArray) -> None:
-        assert self._previous is not None
-        self._failed[row] = self._previous.obs.take(row)
-        self._remarks[row] = {
-            "env_error": f"row {self.first_row + row}: {why}; seed {self.seeds.seed[row]}, "
-            f"episode {self.seeds.episode[row]}, step {self.elapsed[row]}, "
-            f"last action {np.array2string(action, precision=4, separator=', ')}"
-        }
+        """Take a row out of service until its next reset.
+
+        Raises:
+            BadConfig: It has never been in service: the task is broken, not the episode.
+        """
+        seed, episode = self.seeds.seed[row], self.seeds.episode[row]
+        text = fault_text(self.first_row + row, why, seed, self.elapsed[row], action, episode)
+        if self._previous is None or not self._has_shown[row]:
+            raise BadConfig(f"{type(self.tasks[row]).__name__} fails at its first reset: {text}.")
+        self._faulted.add(row, self._previous)
+        self._row_infos[row] = {"env_error": text}
 
 
 class ExtendedRow:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig, UnknownName, closest
-from maniple.core.group import Contract
+from maniple.core.faults import FaultedRows, fault_text
+from maniple.core.group import Contract, Recipe
 from maniple.core.options import check_variation
 from maniple.core.pack import Packer
 from maniple.core.quick import all_finite
@@ -35,11 +36,18 @@ NOTHING: dict[int, dict[str, Any]] = {}
 
 
 @dataclass(frozen=True)
-class TaskRecipe:
+class TaskRecipe(Recipe):
     """A task and its settings, from which any process makes a group."""
 
     task: type[Task]
     config: EnvConfig = field(default_factory=EnvConfig)
+
+    preload = ("mujoco", __name__)
+
+    def preferred_engine(self, num_envs: int, workers: int | None) -> str:
+        """One batch for all rows without cameras; processes where pictures are drawn."""
+        is_native = workers is None and (num_envs == 1 or not self.config.cameras)
+        return "native" if is_native else "process"
 
     def contract(self) -> Contract:
         """Describe the environment by building one row and letting it go."""
@@ -86,8 +94,8 @@ class TaskGroup:
         self._limit = config.max_episode_steps or task.episode_steps
         self._is_sparse = config.reward == "sparse"
         self._ends = task.has_success and config.terminate_on_success
-        self._held: dict[int, dict[str, NDArray]] = {}
-        self._remarks: dict[int, dict[str, Any]] = {}
+        self._faulted = FaultedRows()
+        self._row_infos: dict[int, dict[str, Any]] = {}
         self._actions: NDArray | None = None
         self._rows: dict[int, Row] = {}
         self._cameras = Cameras(self.sim, config) if config.cameras else None
@@ -128,11 +136,10 @@ class TaskGroup:
         self.set_elapsed(rows, 0)
         self._moved(rows)
         self.motion.begin(rows)
-        for row in rows.tolist() if self._held else ():
-            self._held.pop(row, None)
+        self._faulted.release(rows)
         for row in rows.tolist() if self._tells else ():
             told = self.row(row)
-            self._remark(row, {"sentence": told.sentence, "variation": told.variation})
+            self._add_info(row, {"sentence": told.sentence, "variation": told.variation})
 
     def step(self, actions: NDArray, active: NDArray[np.bool_] | None = None) -> None:
         """Step the active rows (None: all)."""
@@ -171,12 +178,12 @@ class TaskGroup:
         """
         self._began[rows] = self._clock - steps
 
-    def infos(self) -> dict[int, dict[str, Any]]:
+    def row_infos(self) -> dict[int, dict[str, Any]]:
         """Return and forget what is to be said of rows: their new tasks, their faults."""
-        if not self._remarks:
+        if not self._row_infos:
             return NOTHING
-        remarks, self._remarks = self._remarks, {}
-        return remarks
+        row_infos, self._row_infos = self._row_infos, {}
+        return row_infos
 
     def row(self, row: int) -> Row:
         """Return a handle on one row, always the same one: it may own a window."""
@@ -251,8 +258,8 @@ class TaskGroup:
         self.motion.write(out)
         if self._limit is not None:
             np.less_equal(self._began, self._clock - self._limit, out=out.truncated)
-        if self._held:
-            self._hold()
+        if self._faulted:
+            self._faulted.show(out)
         return is_finite and all_finite(out.reward)
 
     def _write_reward(self, out: StepArrays) -> None:
@@ -269,36 +276,22 @@ class TaskGroup:
             out.extras.arrays[f"terms.{name}"][...] = term
             out.reward += term * scales[name]
 
-    def _hold(self) -> None:
-        """Show failed rows as ended, with the last good observation."""
-        out = self._out
-        for row, values in self._held.items():
-            out.obs.put(row, values)
-            out.reward[row] = 0.0
-            out.terminated[row], out.truncated[row] = False, True
-
     def _fail(self, faults: dict[int, str]) -> None:
         """Take rows out of service until their next reset, leaving the others alone."""
         rows = np.array(sorted(faults))
         for row, why in faults.items():
-            self._held[row] = self._previous.obs.take(row)
-            text = (
-                f"row {self.first_row + row}: {why}; seed {self.seeds.seed[row]}, "
-                f"episode {self.seeds.episode[row]}, step {self.elapsed(row)}, "
-                f"last action {self._last_action(row)}"
-            )
-            self._remark(row, {"env_error": text})
+            self._faulted.add(row, self._previous)
+            action = None if self._actions is None else self._actions[row]
+            seed, episode = self.seeds.seed[row], self.seeds.episode[row]
+            number, step = self.first_row + row, self.elapsed(row)
+            text = fault_text(number, why, seed, step, action, episode)
+            self._add_info(row, {"env_error": text})
         self.sim.clear(rows)
         self._home(rows)
         self.sim.settle(rows)
 
-    def _remark(self, row: int, remark: dict[str, Any]) -> None:
-        self._remarks.setdefault(row, {}).update(remark)
-
-    def _last_action(self, row: int) -> str:
-        if self._actions is None:
-            return "none yet"
-        return np.array2string(self._actions[row], precision=4, separator=", ")
+    def _add_info(self, row: int, info: dict[str, Any]) -> None:
+        self._row_infos.setdefault(row, {}).update(info)
 
     def _nonfinite_rows(self) -> dict[int, str]:
         bad = {int(r): "the reward is not finite" for r in _rows_with_nan(self._out.reward)}
@@ -306,7 +299,7 @@ class TaskGroup:
             array = self._out.obs.arrays[name]
             for row in _rows_with_nan(array) if array.dtype.kind == "f" else ():
                 bad[int(row)] = f"the observation {name!r} is not finite"
-        return {row: why for row, why in bad.items() if row not in self._held}
+        return {row: why for row, why in bad.items() if row not in self._faulted}
 
     def _home(self, rows: NDArray[np.intp]) -> None:
         robot = self.task.robot

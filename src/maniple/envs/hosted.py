@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from maniple.core.block import SMALL
 from maniple.core.errors import BadConfig
-from maniple.core.group import Contract
+from maniple.core.faults import cut_off, fault_text, repeat_and_cut_off
+from maniple.core.group import Contract, Recipe
 from maniple.core.pack import Packer
 from maniple.core.space import flattener, layout_of, nester
 from maniple.core.spec import ArraySpec, Layout
@@ -24,12 +25,14 @@ INF = float("inf")
 
 
 @dataclass(frozen=True)
-class HostedRecipe:
+class HostedRecipe(Recipe):
     """A function that makes an environment, or a Gymnasium id."""
 
     make: Callable[[], gymnasium.Env] | str
     options: tuple[tuple[str, Any], ...] = ()
     clip_actions: bool = False
+
+    preload = ("mujoco", __name__)
 
     def build(self) -> gymnasium.Env:
         """Make one environment."""
@@ -104,7 +107,7 @@ class HostedGroup:
         self._packers: dict[StepArrays, Packer] = {}
         self._out: StepArrays | None = None
         self._previous: StepArrays | None = None
-        self._infos: dict[int, dict[str, Any]] = {}
+        self._row_infos: dict[int, dict[str, Any]] = {}
         self._seeds: list[int | None] = [None] * num_envs
         self._steps = [0] * num_envs
         self._is_carried = False
@@ -139,7 +142,7 @@ class HostedGroup:
                 self._fail(row, "reset() raised", None)
                 continue
             if info:
-                self._infos.setdefault(row, {}).update(info)
+                self._row_infos.setdefault(row, {}).update(info)
 
     def step(self, actions: NDArray, active: NDArray[np.bool_] | None = None) -> None:
         """Step the active rows (None: all)."""
@@ -161,7 +164,7 @@ class HostedGroup:
                     raise ValueError(f"the reward is {gain}")
                 seen[row], reward[row], terminated[row], truncated[row] = obs, gain, ends, cut
                 if info:
-                    self._infos.setdefault(row, {}).update(info)
+                    self._row_infos.setdefault(row, {}).update(info)
             except Exception:
                 self._fail(row, "step() failed", action)
 
@@ -188,7 +191,7 @@ class HostedGroup:
                         raise ValueError(f"the reward is {gain}")
                     total += float(gain)
                     if info:
-                        self._infos.setdefault(row, {}).update(info)
+                        self._row_infos.setdefault(row, {}).update(info)
                     if ends or cut:
                         break
                 self._seen[row], out.terminated[row], out.truncated[row] = obs, ends, cut
@@ -219,10 +222,10 @@ class HostedGroup:
                 self._fail(row, "the observation cannot be used", self._action_of(row))
         seen.clear()
 
-    def infos(self) -> dict[int, dict[str, Any]]:
+    def row_infos(self) -> dict[int, dict[str, Any]]:
         """Return and forget what the environments said."""
-        infos, self._infos = self._infos, {}
-        return infos
+        row_infos, self._row_infos = self._row_infos, {}
+        return row_infos
 
     def row(self, row: int) -> Any:
         """Return an environment itself."""
@@ -300,23 +303,21 @@ class HostedGroup:
         """End a row's episode with its traceback, and have its environment made anew."""
         out = self._out
         assert out is not None
+        text = fault_text(self._first_row + row, what, self._seeds[row], self._steps[row], action)
         trace = traceback.format_exc().strip() if sys.exc_info()[0] else ""
-        self._infos[row] = {
-            "env_error": f"row {self._first_row + row}: {what}; seed {self._seeds[row]}, "
-            f"step {self._steps[row]}, last action {action}\n{trace}"
-        }
+        self._row_infos[row] = {"env_error": f"{text}\n{trace}"}
         self._seen.pop(row, None)
         if self._previous is not None:
-            out.obs.put(row, self._previous.obs.take(row))
-        out.reward[row] = 0.0
-        out.terminated[row], out.truncated[row] = False, True
+            repeat_and_cut_off(out, self._previous, row)
+        else:
+            cut_off(out, row)
         broken, self.envs[row] = self.envs[row], None
         try:
             if broken is not None:
                 broken.close()
             self.envs[row] = self._recipe.build()
         except Exception:
-            self._infos[row]["env_error"] += f"\nand then:\n{traceback.format_exc().strip()}"
+            self._row_infos[row]["env_error"] += f"\nand then:\n{traceback.format_exc().strip()}"
 
 
 def _converted(name: str, spec: ArraySpec, value: Any) -> NDArray:

@@ -86,13 +86,13 @@ class Collector:
             self.reset()
             return
         self.envs.reset(seed=self._config.run.seed)
-        self.envs.set_attr("sim_state", state["envs"])
+        self.envs.set_state(state["envs"])
         self.obs = self.learner.newest()
         self._seen = self._frames.load(state["frames"], self.obs)
 
     def _env_states(self) -> list[Any] | None:
         try:
-            return list(self.envs.get_attr("sim_state"))
+            return list(self.envs.get_state())
         except BadConfig:
             # Somebody's own environment: its episodes will begin anew.
             return None

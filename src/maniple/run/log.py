@@ -46,8 +46,8 @@ class TensorBoard:
 
     def __call__(self, step: int, metrics: Mapping[str, float]) -> None:
         """Add a point to every curve."""
-        from tensorboard.compat.proto.event_pb2 import Event
-        from tensorboard.compat.proto.summary_pb2 import Summary
+        from tensorboard.compat.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue]
+        from tensorboard.compat.proto.summary_pb2 import Summary  # pyright: ignore[reportAttributeAccessIssue]
 
         values = [Summary.Value(tag=k, simple_value=float(v)) for k, v in metrics.items()]
         self._writer.add_event(Event(wall_time=time(), step=step, summary=Summary(value=values)))

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import unknown
-from maniple.core.quick import squared_gap, squared_norm
+from maniple.core.quick import squared_norm
 from maniple.sim.simulation import Simulation
 from maniple.sim.userdata import find_note
 
@@ -93,7 +93,7 @@ class State:
 
     def gap(self, a: str, b: str) -> NDArray:
         """Distance between two named points, (rows,), metres."""
-        return np.sqrt(squared_gap(self.pos(a), self.pos(b)))
+        return norm(self.pos(a) - self.pos(b))
 
     def put(self, rows: NDArray[np.intp], where: dict[str, NDArray]) -> None:
         """Write initial states: name to position (3), pose (7), or joint position (1).

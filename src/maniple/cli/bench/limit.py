@@ -1,5 +1,8 @@
 """maniple bench limit: what the physics alone would allow, in the same unit as bench."""
 
+# MuJoCo's bindings have no complete stubs.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -1,5 +1,8 @@
 """Drive one arm from the keyboard, in MuJoCo's viewer."""
 
+# MuJoCo's bindings have no complete stubs.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import time

@@ -102,7 +102,7 @@ class RLBenchGroup:
         for name, array in arrays.items():
             out.obs.arrays[name][0] = array
 
-    def infos(self) -> dict[int, dict[str, Any]]:
+    def row_infos(self) -> dict[int, dict[str, Any]]:
         """Return and forget the sentence of a new episode, and why an action was invalid."""
         infos, self._infos = self._infos, {}
         return {0: infos} if infos else {}

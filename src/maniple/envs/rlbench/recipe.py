@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from maniple.core.errors import MissingExtra
-from maniple.core.group import Contract
+from maniple.core.group import Contract, Recipe
 from maniple.envs.coppelia import check_version, find_root, variables
 from maniple.envs.rlbench.config import RLBenchConfig
 from maniple.envs.rlbench.contract import contract
@@ -20,14 +20,19 @@ START_TIMEOUT_S = 300.0
 
 
 @dataclass(frozen=True)
-class RLBenchRecipe:
+class RLBenchRecipe(Recipe):
     """A task of the real RLBench; CoppeliaSim and RLBench are looked for before anything starts."""
 
     config: RLBenchConfig
     root: Path
 
+    preload = (__name__,)
     needs_own_process = True
     """One per process, and that process must be a fresh one."""
+
+    def preferred_engine(self, num_envs: int, workers: int | None) -> str:
+        """Only worker processes can run CoppeliaSim."""
+        return "process"
 
     @classmethod
     def of(cls, task: str, options: dict[str, Any]) -> RLBenchRecipe:
@@ -45,7 +50,7 @@ class RLBenchRecipe:
         """Describe the environment without starting anything."""
         return contract(self.config)
 
-    def group(self, num_envs: int, threads: int, rank: int, first_row: int) -> Any:
+    def group(self, num_envs: int, threads: int, rank: int = 0, first_row: int = 0) -> Any:
         """Launch CoppeliaSim in this process."""
         from maniple.envs.rlbench.group import RLBenchGroup
 

@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.core.quick import squared_gap
+from maniple.core.quick import squared_norm
 from maniple.core.seeds import Draws
 from maniple.envs.task import Bounds, Task
 from maniple.sim.robots.so101 import SO101_STIFF
@@ -92,4 +92,4 @@ class LeRobot(Task):
 
     def terms(self, s: State) -> dict[str, NDArray]:
         """Reward nearness to the goal, a Gaussian with variance 0.1 m²."""
-        return {"near": np.power(FALL_OFF, squared_gap(s.pos("tip"), TARGET))}
+        return {"near": np.power(FALL_OFF, squared_norm(s.pos("tip") - TARGET))}
