@@ -12,16 +12,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from maniple.agents.drq import DrQConfig
 from maniple.agents.eye import EyeConfig
 from maniple.agents.sac import SACConfig
-from maniple.core.errors import BadConfig
+from maniple.core.errors import BadConfig, UnknownName
+from maniple.core.rank import Rank
 from maniple.envs.config import EnvConfig
-from maniple.learn.config import TrainConfig, config_of
+from maniple.learn.config import TrainConfig, config_of, preset
 from maniple.learn.loop import train
 from maniple.learn.policy import load_policy
-from maniple.run.evaluation import wilson
+from maniple.run.evaluation import FIRST_SEED, evaluate, wilson
 from maniple.run.folder import RunFolder
 
 TINY = TrainConfig.of(
@@ -32,11 +34,18 @@ TINY = TrainConfig.of(
 WORDS = [
     "--num-envs", "4", "--max-steps", "1600", "--random-steps", "200", "--training-starts", "200",
     "--log-period", "200", "--eval-period", "600", "--eval-n-trajs", "5", "--batch-size", "64",
-    "--checkpoint-period", "400", "--torch-threads", "1", "--demos", "2", "--json",
+    "--checkpoint-period", "400", "--demos", "2", "--json",
 ]  # fmt: skip
+PICTURES = [
+    "--num-envs", "2", "--max-steps", "240", "--random-steps", "40", "--training-starts", "40",
+    "--log-period", "20", "--eval-period", "120", "--eval-n-trajs", "2", "--batch-size", "16",
+    "--checkpoint-period", "40", "--demos", "1", "--env.image-size", "32", "32", "--json",
+]  # fmt: skip
+IMITATION = ["--max-updates", "400", "--demos", "4", "--log-period", "20", "--eval-n-trajs", "3",
+             "--checkpoint-period", "60", "--eval-period", "200", "--json"]  # fmt: skip
 
 
-def told(folder: Path) -> list[dict]:
+def metrics(folder: Path) -> list[dict]:
     """Metrics without the clock."""
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     return [{k: v for k, v in line.items() if not k.startswith("clock/")} for line in lines]
@@ -46,7 +55,7 @@ def test_a_run_leaves_what_it_promises(tmp_path):
     """Metrics, checkpoints, settings; and the policy can be judged from them."""
     result = train(TINY, tmp_path / "run")
     assert result.steps == 600 and result.updates > 50
-    lines = told(tmp_path / "run")
+    lines = metrics(tmp_path / "run")
     assert {"critic_loss", "temperature", "replay", "success"} <= lines[-1].keys()
     assert config_of(RunFolder(tmp_path / "run").config()) == TINY
     policy = load_policy(tmp_path / "run")
@@ -59,26 +68,29 @@ def test_overlap_and_serial_engine_learn_the_same(tmp_path):
     train(TINY, tmp_path / "a")
     train(TINY.replace(overlap=False), tmp_path / "b")
     train(TINY.replace(engine="serial"), tmp_path / "c")
-    assert told(tmp_path / "a") == told(tmp_path / "b") == told(tmp_path / "c")
+    assert metrics(tmp_path / "a") == metrics(tmp_path / "b") == metrics(tmp_path / "c")
 
 
-def test_killed_and_resumed_equals_uninterrupted(tmp_path):
-    """SIGKILL in the middle, at whatever moment: the metrics are the same to the bit."""
-    command = [sys.executable, "-m", "maniple", "train", "sac", *WORDS]
+@pytest.mark.parametrize(
+    ("algorithm", "words"), [("sac", WORDS), ("drq", PICTURES), ("bc", IMITATION)]
+)
+def test_killed_and_resumed_equals_uninterrupted(tmp_path, algorithm, words):
+    """SIGKILL in the middle, with the default threads: the metrics are the same to the bit."""
+    command = [sys.executable, "-m", "maniple", "train", algorithm, *words]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     subprocess.run([*command, "--run-dir", str(tmp_path / "whole")], check=True, **quiet)
     broken = tmp_path / "broken"
     victim = subprocess.Popen([*command, "--run-dir", str(broken)], **quiet)
-    while not (broken / "metrics.jsonl").exists() or len(told_safely(broken)) < 6:
+    while not (broken / "metrics.jsonl").exists() or len(lines_so_far(broken)) < 6:
         assert victim.poll() is None
-        time.sleep(0.02)
+        time.sleep(0.01)
     os.kill(victim.pid, signal.SIGKILL)
     victim.wait()
     subprocess.run([*command, "--run-dir", str(broken), "--resume"], check=True, **quiet)
-    assert told(broken) == told(tmp_path / "whole")
+    assert metrics(broken) == metrics(tmp_path / "whole")
 
 
-def told_safely(folder: Path) -> list[str]:
+def lines_so_far(folder: Path) -> list[str]:
     """Lines that are there by now."""
     return (folder / "metrics.jsonl").read_text().splitlines()
 
@@ -128,3 +140,91 @@ def test_an_arm_that_takes_poses_can_be_trained(tmp_path):
     config = TINY.replace(task="OpenDrawer", num_envs=2, max_steps=40, random_steps=20,
                      training_starts=20, batch_size=8, eval_n_trajs=0)  # fmt: skip
     assert train(config, tmp_path / "run").updates > 0
+
+
+def test_a_run_that_was_stopped_before_its_first_update_goes_on(tmp_path):
+    """Its optimisers have a state although they have done nothing."""
+    config = TINY.replace(max_steps=40, eval_n_trajs=0)
+    assert train(config, tmp_path / "run").updates == 0
+    assert train(config.replace(max_steps=200), tmp_path / "run", resume=True).updates > 0
+
+
+def test_the_final_weights_are_evaluated(tmp_path):
+    """Also where the run should have ended at a success that it did not reach."""
+    config = TINY.replace(stop_at_success=1.1, eval_period=200, max_steps=500)
+    result = train(config, tmp_path / "run")
+    lines = metrics(tmp_path / "run")
+    assert result.stopped_by == "steps"
+    assert [line["step"] for line in lines if "success" in line][-1] == result.steps == 500
+    policy = load_policy(tmp_path / "run", best=False)
+    envs = policy.envs(4)
+    again = evaluate(envs, policy.act, 4, FIRST_SEED)
+    envs.close()
+    assert again == result.evaluation
+
+
+def test_success_of_nothing_ends_at_the_first_evaluation(tmp_path):
+    """0.0 is a success rate like any other."""
+    result = train(TINY.replace(stop_at_success=0.0), tmp_path / "run")
+    assert result.stopped_by == "success" and result.steps == 300
+
+
+def test_a_resumed_run_keeps_its_threads(tmp_path):
+    """Another number would round differently: what the run began with is used again."""
+    train(TINY.replace(torch_threads=None, max_steps=200), tmp_path / "run")
+    about = json.loads(next(tmp_path.glob("run/checkpoints/step-*/state.json")).read_text())
+    threads = about["state"]["dict"]["run"]["dict"]["threads"]["value"]
+    assert threads == Rank.here().num_cpus()
+    torch.set_num_threads(threads + 1)
+    train(TINY.replace(torch_threads=None, max_steps=300), tmp_path / "run", resume=True)
+    assert torch.get_num_threads() == threads
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"demos": 2, "env": EnvConfig(control="joint")}, "acts by 'ee', not by env.control"),
+        (
+            {"env": EnvConfig(cameras=("front",), observations=("target_pos",))},
+            "env.observations names none of it",
+        ),
+        ({"task": "LeRobot-v0", "demos": 2}, "no scripted expert"),
+        ({"max_stepps": 3}, "Did you mean max_steps"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused_at_once(settings, says):
+    """Before anything is made."""
+    with pytest.raises(BadConfig, match=says):
+        TrainConfig.of(**settings)
+
+
+def test_an_unknown_algorithm_is_an_error():
+    """It gets no other algorithm's settings."""
+    with pytest.raises(UnknownName, match="Did you mean sac"):
+        preset("sacc")
+
+
+@pytest.mark.parametrize("kinds", [("depth",), ("rgb", "depth")])
+@pytest.mark.parametrize("asymmetric", [False, True])
+def test_depth_is_a_picture(tmp_path, kinds, asymmetric):
+    """The policy sees it through an encoder, and no critic takes it for numbers."""
+    config = TINY.replace(
+        num_envs=2, max_steps=60, batch_size=8, random_steps=20, training_starts=20, eval_n_trajs=0,
+        env=EnvConfig(cameras=("front",), image_size=(32, 32), image_kinds=kinds),
+        agent=DrQConfig(eye=EyeConfig(width=8), hidden=(16,), frame_stack=2, asymmetric=asymmetric),
+    )  # fmt: skip
+    train(config, tmp_path / "run")
+    policy = load_policy(tmp_path / "run", best=False)
+    assert {f"front_{kind}" for kind in kinds} <= set(policy.needs)
+    assert "target_pos" not in policy.needs, "the simulator's truth"
+    states = policy._agent.critic_eye.states
+    assert not [name for name in states if name.startswith("front_")]
+
+
+@pytest.mark.parametrize("kind", ["segmentation", "mask", "point_cloud"])
+def test_kinds_that_no_network_reads_are_refused(tmp_path, kind):
+    """Instead of being seen by nobody."""
+    env = EnvConfig(cameras=("front",), image_size=(32, 32), image_kinds=("rgb", kind))
+    with pytest.raises(BadConfig, match=f"No network here reads 'front_{kind}'"):
+        train(TINY.replace(num_envs=2, env=env, agent=DrQConfig()), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
