@@ -41,8 +41,9 @@ class MachineConfig:
     overlap: bool = True
     """Step the environments while the learner updates; the numbers are the same every time."""
 
-    torch_threads: int | None = None
-    """Threads of the learner; None: every core of this rank. A resumed run keeps its number."""
+    torch_threads: int = 1
+    """Threads of the learner. Numbers round differently with another number; more than one helps
+    only large networks on idle cores, and costs dearly on busy ones."""
 
     device: str = "auto"
     """cpu, cuda, or auto: a GPU where there is one."""
@@ -234,6 +235,8 @@ def config_of(described: Mapping[str, Any]) -> TrainConfig:
     converter = cattrs.Converter(forbid_extra_keys=True)
     converter.register_structure_hook(Path, lambda value, _: Path(value))
     kinds = {"env": EnvConfig, "agent": load(find_algorithm(str(name)).config)}
+    # Until version 0.2 none was a number of threads.
+    settings["torch_threads"] = settings.get("torch_threads") or MachineConfig.torch_threads
     parts: dict[str, dict[str, Any]] = {}
     own: dict[str, Any] = {}
     places = _places()

@@ -32,7 +32,6 @@ class Ranks:
     def __init__(self, device: torch.device | str = "cpu") -> None:
         here = Rank.here()
         self.rank, self.world_size = here.rank, here.world_size
-        self.num_cpus = here.num_cpus()
         self._device = torch.device(device)
         self._group: dist.ProcessGroup | None = None
         if self.world_size > 1:

@@ -60,7 +60,7 @@ class Run:
         evaluator: Evaluator | None = None,
         listen: Listen = lambda step, metrics: None,
         stop: Stop | None = None,
-        threads: int | None = None,
+        threads: int = 1,
     ) -> None:
         """Prepare a run; nothing is written before `start`.
 
@@ -69,7 +69,7 @@ class Run:
             evaluator: Plays the policy on seeds that training never sees; None: no evaluation.
             listen: Called with every report, on every rank.
             stop: Ends the run; None: as the config says.
-            threads: Of torch; None: as at the beginning of the run, else every core of this rank.
+            threads: Of torch. Fixed: sums come out differently with another number.
         """
         self._began = perf_counter()
         self.config, self.store, self.ranks = config, store, ranks
@@ -99,7 +99,7 @@ class Run:
         found = self.store.load(learner.replay)
         if found is not None:
             self._restore(found)
-        torch.set_num_threads(self._threads or self.ranks.num_cpus)
+        torch.set_num_threads(self._threads)
         self.ranks.check_equal("weights", learner.weights())
         return found is not None
 
@@ -195,7 +195,6 @@ class Run:
         state["run"] = {
             "best": None if np.isinf(self.best) else self.best,
             "last_due": {name: due.last for name, due in self._due.items()},
-            "threads": torch.get_num_threads(),
         }
         self.store.save(self.learner.counters().steps, state, self.learner.replay)
 
@@ -204,8 +203,6 @@ class Run:
         self.best = -np.inf if run["best"] is None else run["best"]
         for name, last in run["last_due"].items():
             self._due[name].last = last
-        # Sums come out differently with another number of threads.
-        self._threads = self._threads or run["threads"]
         for name, part in self._parts.items():
             part.load_state(state[name])
 
