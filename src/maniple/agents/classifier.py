@@ -20,7 +20,7 @@ from maniple.core.spec import Layout
 
 @dataclass(frozen=True)
 class ClassifierConfig:
-    """How solved is told from unsolved."""
+    """How solved is distinguished from unsolved."""
 
     eye: EyeConfig = field(default_factory=EyeConfig)
     """How pictures become features."""
@@ -36,7 +36,7 @@ class ClassifierConfig:
 
 
 class Classifier:
-    """A binary judge of pictures."""
+    """A binary classifier of pictures."""
 
     def __init__(
         self, layout: Layout, config: ClassifierConfig, cameras: Sequence[str] = (), seed: int = 0

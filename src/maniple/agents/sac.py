@@ -173,8 +173,8 @@ class SAC:
         with_actor = self.updates % self.config.actor_every == 0
         self.updates += 1
         with self._precision():
-            told = self._learn(obs, action, reward, discount, next_obs, with_actor)
-        return {name: float(value) for name, value in told.items()}
+            metrics = self._learn(obs, action, reward, discount, next_obs, with_actor)
+        return {name: float(value) for name, value in metrics.items()}
 
     def _losses(
         self, obs: dict, action: Tensor, reward: Tensor, discount: Tensor, next_obs: dict, act: bool
@@ -185,14 +185,14 @@ class SAC:
         values = self.critic(torch.cat([features, action], -1))
         critic_loss = (values - goal).square().mean(1).sum() * 0.5
         self._apply("critic", critic_loss, self._critic_parameters)
-        told = {"critic_loss": critic_loss.detach(), "value": values.detach().mean()}
+        metrics = {"critic_loss": critic_loss.detach(), "value": values.detach().mean()}
         if act:
-            told |= self._improve_policy(obs, features.detach())
+            metrics |= self._improve_policy(obs, features.detach())
         with torch.no_grad():
             pairs = zip(self.target.parameters(), self.critic.parameters(), strict=True)
             for slow, online in pairs:
                 slow.lerp_(online, self.config.tau)
-        return told
+        return metrics
 
     def _goal(self, reward: Tensor, discount: Tensor, next_obs: dict) -> Tensor:
         """What the critics should say: reward, and the worth of what comes after."""

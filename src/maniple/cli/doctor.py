@@ -204,8 +204,8 @@ def _coppeliasim() -> Iterator[Finding]:
     except ManipleError as error:
         yield Finding("coppeliasim", WARN, str(error), INSTALL)
         return
-    told = ".".join(map(str, version)) if version else "of a version that its folder does not tell"
-    yield Finding("coppeliasim", OK if version else WARN, f"{root}, {told}")
+    text = ".".join(map(str, version)) if version else "of a version that its folder does not name"
+    yield Finding("coppeliasim", OK if version else WARN, f"{root}, {text}")
     yield from _rlbench(root)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from maniple.core.faults import lost_rows
 from maniple.core.random_actions import random_actions
-from maniple.data.stack import FrameStack
+from maniple.data.frame_stack import FrameStack
 from maniple.learn.cluster import Cluster, ClusterConfig, ClusterError
 from maniple.learn.config import TrainConfig, config_of
 from maniple.learn.episode_stats import EpisodeStats

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from maniple.core.errors import BadConfig
 from maniple.core.faults import lost_rows
 from maniple.core.random_actions import random_actions
-from maniple.data.stack import FrameStack
+from maniple.data.frame_stack import FrameStack
 from maniple.learn.config import TrainConfig
 from maniple.learn.episode_stats import EpisodeStats
 from maniple.learn.make import stack_of

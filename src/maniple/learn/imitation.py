@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
 from maniple.core.spec import ArraySpec, Layout
-from maniple.data.mix import ring_of
+from maniple.data.demo_mix import buffer_of
 from maniple.learn.config import TrainConfig
 from maniple.learn.demos import demonstrations
 from maniple.learn.make import device_of, make_agent, make_envs, make_run, stack_of
@@ -62,7 +62,7 @@ class Imitator:
         shown = demonstrations(config)
         if not shown:
             raise BadConfig("BC needs demonstrations: name --demo-path, or record with --demos 50.")
-        self._demos = ring_of(shown, layout, action, seed, stack_of(config.agent))
+        self._demos = buffer_of(shown, layout, action, seed, stack_of(config.agent))
         self._batch_size = config.replay.batch_size
         self._metrics: dict[str, float] = {}
 

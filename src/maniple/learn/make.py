@@ -11,7 +11,7 @@ import torch
 
 from maniple.core.errors import BadConfig
 from maniple.core.spec import ArraySpec, Layout
-from maniple.data.stack import stacked
+from maniple.data.frame_stack import stacked
 from maniple.envs.config import EnvConfig
 from maniple.learn.algorithms import find_algorithm, load
 from maniple.learn.config import AgentConfig, TrainConfig, algorithm_of

@@ -8,8 +8,8 @@ import torch
 from numpy.typing import NDArray
 
 from maniple.core.spec import ArraySpec, Layout
-from maniple.data.mix import Mix, ring_of
-from maniple.data.ring import Ring
+from maniple.data.demo_mix import DemoMix, buffer_of
+from maniple.data.replay_buffer import ReplayBuffer
 from maniple.learn.config import TrainConfig
 from maniple.learn.demos import demonstrations
 from maniple.learn.make import make_agent, stack_of
@@ -35,12 +35,12 @@ class OffPolicyLearner:
         self.agent = make_agent(config, layout, action, noise_seed)
         self.agent.sync = ranks.average if ranks.world_size > 1 else None
         self.device: torch.device = self.agent.device
-        self.replay = Ring(
+        self.replay = ReplayBuffer(
             layout, action, rows, replay.replay_buffer_capacity, seed, stack, replay.replay_folder
         )
         shown = demonstrations(config)
-        demos = ring_of(shown, layout, action, seed + 1, stack) if shown else None
-        self._mix = Mix(self.replay, demos, config.demos.demo_share)
+        demos = buffer_of(shown, layout, action, seed + 1, stack) if shown else None
+        self._mix = DemoMix(self.replay, demos, config.demos.demo_share)
         self.steps = 0
         self._config = config
         self._due = Ratio(replay.utd_ratio / replay.steps_per_update)

@@ -33,15 +33,15 @@ def teach(
     bad = [(e, t) for e in episodes for t in range(len(e) + 1 - (LAST if e.success else 0))]
     if not good or not bad:
         raise BadConfig("A classifier needs pictures of success and of failure; one is missing.")
-    told: dict[str, float] = {}
+    metrics: dict[str, float] = {}
     solved = np.arange(batch) < batch // 2
     for _ in range(updates):
         chosen = [good[i] for i in rng.integers(0, len(good), batch // 2)]
         chosen += [bad[i] for i in rng.integers(0, len(bad), batch - batch // 2)]
-        told = classifier.update(
+        metrics = classifier.update(
             {n: np.stack([e.obs[n][t] for e, t in chosen]) for n in names}, solved
         )
-    return told
+    return metrics
 
 
 class ClassifiedReward(gymnasium.vector.VectorWrapper):

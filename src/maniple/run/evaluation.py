@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.data.stack import FrameStack
+from maniple.data.frame_stack import FrameStack
 from maniple.run.ranks import Ranks
 
 Act = Callable[[Mapping[str, NDArray]], NDArray]

@@ -26,7 +26,7 @@ class Options:
     """Threads; None: all cores that this rank may use."""
 
     repeats: int = 3
-    """Measurements, of which the median is told."""
+    """Measurements, of which the median is reported."""
 
     json: bool = False
     """Print one JSON object instead of a line."""

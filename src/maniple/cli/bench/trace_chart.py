@@ -61,7 +61,7 @@ def _stack(axes: Any, times: dict[str, NDArray]) -> None:
         axes.bar(edges[:-1], ms, np.diff(edges), bottom=below, align="edge",
                  color=COLOURS[part], label=MEANING[part], linewidth=0)  # fmt: skip
         below += ms
-    # One slow call must not flatten all others: it is cut, and told.
+    # One slow call must not flatten all others: it is cut, with a remark.
     top = float(np.percentile(below, 98)) * 1.25
     axes.set_ylim(0, top)
     cut = int((below > top).sum())

@@ -1,4 +1,4 @@
-"""What the commands about one dataset are told."""
+"""The option that every command about one dataset takes."""
 
 from __future__ import annotations
 

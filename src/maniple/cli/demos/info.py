@@ -48,8 +48,8 @@ def _facts(root: Path) -> dict[str, Any]:
         "solved": sum(solved) if solved else None,
         "tasks": dataset.tasks,
         "features": {
-            key: f"{told['dtype']}{list(told['shape'])}"
-            for key, told in dataset.info["features"].items()
+            key: f"{feature['dtype']}{list(feature['shape'])}"
+            for key, feature in dataset.info["features"].items()
         },
     }
 
@@ -71,8 +71,10 @@ def _show(datasets: list[dict[str, Any]]) -> None:
             if facts[name] is not None:
                 table.add_row(name, str(facts[name]))
         for name in ("length", "return"):
-            told = facts[name]
-            table.add_row(name, f"{told['min']:g} to {told['max']:g}, mean {told['mean']:g}")
+            numbers = facts[name]
+            table.add_row(
+                name, f"{numbers['min']:g} to {numbers['max']:g}, mean {numbers['mean']:g}"
+            )
         table.add_row("tasks", "; ".join(facts["tasks"]))
         for key, kind in facts["features"].items():
             table.add_row("", f"{key}  {kind}")

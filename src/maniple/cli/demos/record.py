@@ -81,7 +81,7 @@ def run(options: Options) -> dict[str, Any]:
         settings |= {"control": "ee", "max_episode_steps": LONG_EPISODE, "engine": "native"}
     else:
         settings["engine"] = options.engine
-        _expert(options.task, rows)  # A task without one is told before workers start.
+        _expert(options.task, rows)  # A task without one is refused before workers start.
     envs = make_vec(options.task, rows, **settings)
     start = time.perf_counter()
     try:

@@ -103,12 +103,12 @@ class Features:
         )
 
     @classmethod
-    def from_info(cls, told: Mapping[str, Any]) -> Features:
+    def from_info(cls, described: Mapping[str, Any]) -> Features:
         """Read the features of an info.json, ours or another's."""
-        if "action" not in told:
+        if "action" not in described:
             raise BadConfig("The dataset has no feature 'action'; it holds no demonstrations.")
         packed, single, films = {}, {}, {}
-        for key, feature in told.items():
+        for key, feature in described.items():
             arrays = {name: tuple(shape) for name, shape in _ours(feature).items()}
             shape, dtype = tuple(feature["shape"]), feature["dtype"]
             if dtype == "video":
@@ -119,11 +119,13 @@ class Features:
             elif key.startswith("observation.") and dtype not in ("string", "image"):
                 name = key.removeprefix("observation.")
                 single[name] = Column(key, dtype, arrays.get(name, shape))
-        found = told["action"]
+        found = described["action"]
         shape = tuple(_ours(found).get("action", found["shape"]))
         action = Column("action", found["dtype"], shape)
         keys = [STATE] * bool(packed) + [column.key for column in single.values()]
-        has_next = all(key in told for key in ["next.terminated", *(NEXT + key for key in keys)])
+        has_next = all(
+            key in described for key in ["next.terminated", *(NEXT + key for key in keys)]
+        )
         return cls(packed, single, films, action, has_next)
 
     @property
@@ -135,23 +137,23 @@ class Features:
 
     def info(self, fps: int) -> dict[str, dict[str, Any]]:
         """Describe all features as info.json does."""
-        told = {}
+        described = {}
         if self.packed:
             names = [word for name, shape in self.packed.items() for word in _words(name, shape)]
-            told[STATE] = _told("float32", (len(names),), names, self.packed)
+            described[STATE] = _feature("float32", (len(names),), names, self.packed)
         for name, column in self.single.items():
-            told[column.key] = _told(column.dtype, column.shape, None, {name: column.shape})
-        told |= {NEXT + key: feature for key, feature in told.items()}
+            described[column.key] = _feature(column.dtype, column.shape, None, {name: column.shape})
+        described |= {NEXT + key: feature for key, feature in described.items()}
         for name, film in self.films.items():
             axes = ["height", "width", "channels"]
-            told[film.key] = _told("video", film.shape, axes, {name: film.shape})
-            told[film.key]["info"] |= film_facts(film.shape, fps)
+            described[film.key] = _feature("video", film.shape, axes, {name: film.shape})
+            described[film.key]["info"] |= film_facts(film.shape, fps)
         action = self.action
         names = _words("action", action.shape)
-        told["action"] = _told(action.dtype, action.shape, names, {"action": action.shape})
+        described["action"] = _feature(action.dtype, action.shape, names, {"action": action.shape})
         for key, dtype in (ANSWERS | COUNTERS).items():
-            told[key] = {"dtype": dtype, "shape": [1], "names": None}
-        return told
+            described[key] = {"dtype": dtype, "shape": [1], "names": None}
+        return described
 
 
 def _words(name: str, shape: tuple[int, ...]) -> list[str]:
@@ -159,7 +161,7 @@ def _words(name: str, shape: tuple[int, ...]) -> list[str]:
     return [f"{name}.{i}" for i in range(shape[0])] if shape else [name]
 
 
-def _told(
+def _feature(
     dtype: str,
     shape: tuple[int, ...],
     names: list[str] | None,

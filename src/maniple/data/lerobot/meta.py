@@ -1,4 +1,4 @@
-"""The meta folder: what a dataset holds, told once for all its files."""
+"""The meta folder: what a dataset holds, written once for all its files."""
 
 from __future__ import annotations
 

@@ -39,10 +39,10 @@ class Dataset:
         self._last: tuple[Path, Any] | None = None
         self._begins: dict[str, dict[tuple[int, int], list[float]]] = {}
         """When episodes begin, by film: looked up once for each camera."""
-        told = self.info["total_episodes"]
-        if len(self.rows) != told:
+        stated = self.info["total_episodes"]
+        if len(self.rows) != stated:
             raise BadConfig(
-                f"{self.root} tells of {told} episodes and lists {len(self.rows)}. "
+                f"{self.root} names {stated} episodes and lists {len(self.rows)}. "
                 f"Type: maniple data repair {self.root}"
             )
 

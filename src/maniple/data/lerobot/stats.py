@@ -25,8 +25,8 @@ def vector_stats(values: NDArray) -> dict[str, Any]:
 def picture_stats(frames: NDArray[np.uint8]) -> dict[str, Any]:
     """Describe each colour of (frames, height, width, 3), from 0 to 1, shaped (3, 1, 1)."""
     chosen = np.unique(np.linspace(0, len(frames) - 1, PICTURES).astype(int))
-    told = _describe(frames[chosen].reshape(-1, 3) / 255.0, len(chosen))
-    return {k: v if k == "count" else [[[x]] for x in v] for k, v in told.items()}
+    summary = _describe(frames[chosen].reshape(-1, 3) / 255.0, len(chosen))
+    return {k: v if k == "count" else [[[x]] for x in v] for k, v in summary.items()}
 
 
 def pooled(parts: list[Stats]) -> Stats:
@@ -39,7 +39,9 @@ def pooled(parts: list[Stats]) -> Stats:
 def flat(stats: Stats) -> dict[str, Any]:
     """Name the stats of an episode as its columns are: 'stats/action/mean'."""
     return {
-        f"stats/{key}/{name}": value for key, told in stats.items() for name, value in told.items()
+        f"stats/{key}/{name}": value
+        for key, summary in stats.items()
+        for name, value in summary.items()
     }
 
 
@@ -54,7 +56,7 @@ def unflat(row: Mapping[str, Any]) -> Stats:
 
 
 def _describe(values: NDArray[np.float64], count: int) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "min": values.min(0).tolist(),
         "max": values.max(0).tolist(),
         "mean": values.mean(0).tolist(),
@@ -62,7 +64,7 @@ def _describe(values: NDArray[np.float64], count: int) -> dict[str, Any]:
         "count": [count],
     }
     found = np.quantile(values, list(QUANTILES.values()), axis=0)
-    return told | {name: q.tolist() for name, q in zip(QUANTILES, found, strict=True)}
+    return summary | {name: q.tolist() for name, q in zip(QUANTILES, found, strict=True)}
 
 
 def _pool(parts: list[dict[str, Any]]) -> dict[str, Any]:
@@ -73,11 +75,11 @@ def _pool(parts: list[dict[str, Any]]) -> dict[str, Any]:
     weights = counts / counts.sum()
     centre = (weights * mean).sum(0)
     spread = np.sqrt((weights * (std**2 + (mean - centre) ** 2)).sum(0))
-    told: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "min": get("min").min(0).tolist(),
         "max": get("max").max(0).tolist(),
         "mean": centre.tolist(),
         "std": spread.tolist(),
         "count": [int(counts.sum())],
     }
-    return told | {name: (weights * get(name)).sum(0).tolist() for name in QUANTILES}
+    return summary | {name: (weights * get(name)).sum(0).tolist() for name in QUANTILES}

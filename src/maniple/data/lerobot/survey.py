@@ -100,7 +100,7 @@ def _look_at_table(path: Path, files: FileSet) -> str:
     if about is None:
         return "it was not written by maniple"
     features = Features.from_info(about["features"])
-    stored = {key for key, told in about["features"].items() if told["dtype"] != "video"}
+    stored = {key for key, feature in about["features"].items() if feature["dtype"] != "video"}
     if missing := stored - set(table.column_names):
         return f"it lacks the column {sorted(missing)[0]!r}"
     if table.num_rows == 0:

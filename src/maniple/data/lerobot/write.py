@@ -73,9 +73,9 @@ class DatasetWriter:
         elif features != self._features:
             raise BadConfig(_difference(self._features, features, self.root))
         _check_seed(episode.seed)
-        number, told = self._next_number, features.info(self.fps)
+        number, described = self._next_number, features.info(self.fps)
         about = {
-            "task": episode.task, "fps": self.fps, "robot_type": self.robot, "features": told,
+            "task": episode.task, "fps": self.fps, "robot_type": self.robot, "features": described,
         }  # fmt: skip
         stats: Stats = {}
         for name, film in features.films.items():
@@ -92,7 +92,7 @@ class DatasetWriter:
             [film.key for film in features.films.values()], self.fps, stats, ending(table),
         )  # fmt: skip
         meta.write_episode_row(self.root, number, row)
-        self._tell(told, stats, len(episode))
+        self._describe(described, stats, len(episode))
         self._next_number += 1
         return self.episodes - 1
 
@@ -144,7 +144,7 @@ class DatasetWriter:
             meta.write_tasks(self.root, self._tasks)
         return self._tasks.index(task)
 
-    def _tell(self, features: dict[str, Any], stats: Stats, steps: int) -> None:
+    def _describe(self, features: dict[str, Any], stats: Stats, steps: int) -> None:
         self.episodes += 1
         self.frames += steps
         self._stats = pooled([self._stats, stats]) if self._stats else stats
@@ -171,8 +171,8 @@ def table_stats(table: Any, features: Features) -> Stats:
 def ending(table: Any) -> dict[str, Any]:
     """Tell how the episode of a table ended."""
     last = table.slice(table.num_rows - 1).to_pylist()[0]
-    told = {name: last[f"next.{name}"] for name in ("success", "terminated", "truncated")}
-    return told | {"seed": last["episode_seed"]}
+    described = {name: last[f"next.{name}"] for name in ("success", "terminated", "truncated")}
+    return described | {"seed": last["episode_seed"]}
 
 
 def _check_folder(root: Path) -> None:

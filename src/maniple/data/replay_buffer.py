@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from maniple.core.errors import BadConfig
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.transitions import Transitions
-from maniple.data.stack import join_pictures
+from maniple.data.frame_stack import join_pictures
 
 Arrays = dict[str, NDArray]
 MARKS = ("reward", "terminated", "ended", "usable", "age")
 
 
-class Ring:
+class ReplayBuffer:
     """A ring of vector steps. Slot t holds what every row saw, did and got at step t.
 
     What a row saw next is in slot t + 1: no frame is stored twice. That is also true at the end

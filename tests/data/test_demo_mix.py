@@ -7,9 +7,9 @@ import pytest
 
 from maniple.core.errors import BadConfig
 from maniple.core.spec import ArraySpec, Layout
+from maniple.data.demo_mix import DemoMix, buffer_of
 from maniple.data.episode import Episode
-from maniple.data.mix import Mix, ring_of
-from maniple.data.ring import Ring
+from maniple.data.replay_buffer import ReplayBuffer
 
 LAYOUT = Layout({"mark": ArraySpec((2,), np.dtype(np.float32))})
 ACTION = ArraySpec((1,), np.dtype(np.float32), -1, 1)
@@ -27,7 +27,7 @@ def episode(number: int, length: int, terminated: bool) -> Episode:
 def test_demonstrations_keep_their_ends():
     """Transitions stay within their episode; only termination ends the future."""
     shown = [episode(1, 5, True), episode(2, 3, False), episode(3, 1, True)]
-    batch = ring_of(shown, LAYOUT, ACTION).sample(600, 0.9)
+    batch = buffer_of(shown, LAYOUT, ACTION).sample(600, 0.9)
     number, t = batch.obs["mark"].T
     assert np.array_equal(batch.next_obs["mark"][:, 0], number)
     assert np.array_equal(batch.next_obs["mark"][:, 1], t + 1)
@@ -40,13 +40,13 @@ def test_demonstrations_keep_their_ends():
 
 def test_half_of_a_batch_is_demonstrations():
     """The share is exact, not on average."""
-    demos = ring_of([episode(9, 4, True)], LAYOUT, ACTION)
-    online = Ring(LAYOUT, ACTION, 1, 50)
+    demos = buffer_of([episode(9, 4, True)], LAYOUT, ACTION)
+    online = ReplayBuffer(LAYOUT, ACTION, 1, 50)
     online.begin({"mark": np.zeros((1, 2))})
     no = np.zeros(1, bool)
     for _ in range(20):
         online.add(np.zeros((1, 1)), np.zeros(1), no, no, {"mark": np.zeros((1, 2))})
-    batch = Mix(online, demos).sample(64, 0.9)
+    batch = DemoMix(online, demos).sample(64, 0.9)
     assert (batch.obs["mark"][:, 0] == 9).sum() == 32
 
 
@@ -54,6 +54,6 @@ def test_demonstrations_of_another_task_are_refused():
     """The message says what is there and what is needed."""
     other = Layout({"pose": ArraySpec((7,))})
     with pytest.raises(BadConfig, match="'pose' should have shape"):
-        ring_of([episode(1, 3, True)], other, ACTION)
+        buffer_of([episode(1, 3, True)], other, ACTION)
     with pytest.raises(BadConfig, match="maniple demos record"):
-        ring_of([], LAYOUT, ACTION)
+        buffer_of([], LAYOUT, ACTION)

@@ -7,7 +7,7 @@ import pytest
 
 from maniple.core.errors import BadConfig
 from maniple.core.spec import ArraySpec, Layout
-from maniple.data.ring import Ring
+from maniple.data.replay_buffer import ReplayBuffer
 
 ROWS = 3
 LAYOUT = Layout(
@@ -47,7 +47,7 @@ class Story:
         return action, reward, terminated, truncated, self.obs()
 
 
-def fill(ring: Ring, steps: int, story: Story | None = None) -> dict:
+def fill(ring: ReplayBuffer, steps: int, story: Story | None = None) -> dict:
     """Play a story into a ring; return how every episode ended: (row, episode) -> (t, kind)."""
     story = story or Story()
     ring.begin(story.obs())
@@ -63,7 +63,7 @@ def fill(ring: Ring, steps: int, story: Story | None = None) -> dict:
 @pytest.mark.parametrize("steps", [20, 400])
 def test_every_draw_is_a_transition_that_happened(steps):
     """Neither before nor after the ring is full is anything mixed up."""
-    ring = Ring(LAYOUT, ACTION, ROWS, capacity=300)
+    ring = ReplayBuffer(LAYOUT, ACTION, ROWS, capacity=300)
     ends = fill(ring, steps)
     batch = ring.sample(2000, discount=0.9)
     row, episode, t = batch.obs["mark"].T
@@ -78,7 +78,7 @@ def test_every_draw_is_a_transition_that_happened(steps):
 
 def test_all_that_is_remembered_is_drawn():
     """Every usable transition can come up, and the oldest are the ones that are forgotten."""
-    ring = Ring(LAYOUT, ACTION, ROWS, capacity=60)
+    ring = ReplayBuffer(LAYOUT, ACTION, ROWS, capacity=60)
     story = Story()
     fill(ring, 100, story)
     drawn = {tuple(m) for m in ring.sample(20_000, 0.9).obs["mark"].tolist()}
@@ -94,7 +94,7 @@ def test_all_that_is_remembered_is_drawn():
 
 def test_lost_rows_are_not_learned_from():
     """A row whose simulator was replaced leads nowhere."""
-    ring = Ring(LAYOUT, ACTION, ROWS, capacity=300)
+    ring = ReplayBuffer(LAYOUT, ACTION, ROWS, capacity=300)
     story = Story()
     ring.begin(story.obs())
     for k in range(50):
@@ -113,7 +113,7 @@ def test_lost_rows_are_not_learned_from():
 
 def test_n_steps_sum_rewards_and_stop_at_the_end():
     """Three steps are three rewards, discounted, and fewer where the episode ends."""
-    ring = Ring(LAYOUT, ACTION, ROWS, capacity=600)
+    ring = ReplayBuffer(LAYOUT, ACTION, ROWS, capacity=600)
     ends = fill(ring, 150)
     batch = ring.sample(2000, discount=0.5, n_step=3)
     row, episode, t = batch.obs["mark"].T
@@ -130,7 +130,7 @@ def test_n_steps_sum_rewards_and_stop_at_the_end():
 
 def test_stacked_pictures_do_not_cross_episodes():
     """Before an episode's first picture there is only that picture."""
-    ring = Ring(LAYOUT, ACTION, ROWS, capacity=600, stack=3)
+    ring = ReplayBuffer(LAYOUT, ACTION, ROWS, capacity=600, stack=3)
     fill(ring, 150)
     batch = ring.sample(1000, 0.9)
     t = batch.obs["mark"][:, 2]
@@ -142,7 +142,7 @@ def test_stacked_pictures_do_not_cross_episodes():
 
 def test_segments_bring_everything_back():
     """Pieces stored now and then make the same ring, which goes on with the same draws."""
-    ring, twin = (Ring(LAYOUT, ACTION, ROWS, capacity=90) for _ in range(2))
+    ring, twin = (ReplayBuffer(LAYOUT, ACTION, ROWS, capacity=90) for _ in range(2))
     story = Story()
     ring.begin(story.obs())
     since = 0
@@ -165,14 +165,14 @@ def test_frames_are_stored_once():
     """100k transitions of two cameras need hardly more than their frames."""
     pictures = {n: ArraySpec((128, 128, 3), np.dtype(np.uint8), 0, 255, "rgb") for n in ("a", "b")}
     layout = Layout({**pictures, "state": ArraySpec((18,))})
-    ring = Ring(layout, ArraySpec((4,), np.dtype(np.float32), -1, 1), 8, capacity=100_000)
+    ring = ReplayBuffer(layout, ArraySpec((4,), np.dtype(np.float32), -1, 1), 8, capacity=100_000)
     raw = 100_000 * 2 * 128 * 128 * 3
     assert ring.nbytes <= 1.05 * raw
 
 
 def test_frames_may_live_in_files(tmp_path):
     """With a folder the frames are on disk, and come back the same."""
-    ring = Ring(LAYOUT, ACTION, ROWS, capacity=90, folder=tmp_path)
+    ring = ReplayBuffer(LAYOUT, ACTION, ROWS, capacity=90, folder=tmp_path)
     fill(ring, 60)
     assert (tmp_path / "obs.front_rgb.npy").stat().st_size > 31 * ROWS * 12
     batch = ring.sample(200, 0.9)
@@ -182,6 +182,6 @@ def test_frames_may_live_in_files(tmp_path):
 def test_bad_use_is_named():
     """Too small, and empty."""
     with pytest.raises(BadConfig, match="too small"):
-        Ring(LAYOUT, ACTION, 64, capacity=10)
+        ReplayBuffer(LAYOUT, ACTION, 64, capacity=10)
     with pytest.raises(BadConfig, match="empty"):
-        Ring(LAYOUT, ACTION, 2, capacity=10).sample(4)
+        ReplayBuffer(LAYOUT, ACTION, 2, capacity=10).sample(4)

@@ -10,13 +10,15 @@ from maniple.core.errors import BadConfig
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.transitions import Transitions, join
 from maniple.data.episode import Episode
-from maniple.data.ring import Ring
+from maniple.data.replay_buffer import ReplayBuffer
 
 
-class Mix:
-    """Two rings from which batches are drawn together, as RLPD does."""
+class DemoMix:
+    """Two replays from which batches are drawn together, as RLPD does."""
 
-    def __init__(self, online: Ring, demos: Ring | None = None, share: float = 0.5) -> None:
+    def __init__(
+        self, online: ReplayBuffer, demos: ReplayBuffer | None = None, share: float = 0.5
+    ) -> None:
         if not 0.0 <= share <= 1.0:
             raise BadConfig(f"demo_share is {share}; it must be from 0 to 1.")
         self.online, self.demos, self.share = online, demos, share
@@ -32,9 +34,9 @@ class Mix:
         return join(shown, self.online.sample(count - of_demos, discount, n_step))
 
 
-def ring_of(
+def buffer_of(
     episodes: Sequence[Episode], layout: Layout, action: ArraySpec, seed: int = 0, stack: int = 1
-) -> Ring:
+) -> ReplayBuffer:
     """Put whole episodes one behind the other into a ring of one row."""
     if not episodes:
         raise BadConfig("There are no demonstrations. Record some with 'maniple demos record'.")
@@ -47,7 +49,7 @@ def ring_of(
                 f"{spec.shape}, they have {have}. Record them with the same task and cameras."
             )
     frames = sum(len(e.action) + 1 for e in episodes)
-    ring = Ring(layout, action, 1, frames + 1, seed, stack)
+    ring = ReplayBuffer(layout, action, 1, frames + 1, seed, stack)
     no, yes = np.zeros(1, np.bool_), np.ones(1, np.bool_)
     ring.begin(_frame(episodes[0], 0))
     for number, episode in enumerate(episodes):
