@@ -13,7 +13,7 @@ from maniple.core.spec import ArraySpec, Layout
 from maniple.data.episode import Episode
 from maniple.learn.reward import ClassifiedReward, teach
 
-LAYOUT = Layout({"front_rgb": ArraySpec((24, 24, 3), np.dtype(np.uint8), 0, 255)})
+LAYOUT = Layout({"front_rgb": ArraySpec((24, 24, 3), np.dtype(np.uint8), 0, 255, "rgb")})
 CONFIG = ClassifierConfig(eye=EyeConfig(width=8, features=16), hidden=16, lr=3e-3)
 
 
