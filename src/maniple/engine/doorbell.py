@@ -25,21 +25,21 @@ _latch = threading.Lock()
 def fence() -> None:
     """Keep a store before it and a load after it in that order.
 
-    Whoever publishes a word must then look whether its reader sleeps; whoever goes to sleep must
-    then look at the word again. Taking a free lock is an atomic instruction, and costs 50 ns.
+    The writer of a word must check afterwards whether its reader sleeps, and a reader that goes to
+    sleep must read the word once more. Taking a free lock is an atomic instruction (50 ns).
     """
     with _latch:
         pass
 
 
 def ring(wake: socket.socket) -> None:
-    """Send a wake-up; a reader that has not fetched the last ones needs no more."""
+    """Send a wake-up; if the socket is full, the reader has enough of them."""
     with contextlib.suppress(BlockingIOError, ConnectionError):
         wake.send(TOKEN, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
 
 
 def drain(wake: socket.socket) -> bool:
-    """Take all wake-ups out; return False if the other side has gone."""
+    """Take all wake-ups out; return False if the other process has closed its end."""
     try:
         while True:
             if not wake.recv(4096, socket.MSG_DONTWAIT):
@@ -54,7 +54,7 @@ def await_change(words: memoryview, at: int, old: int, sleeps_at: int, wake: soc
     """Wait in a worker until a word differs from `old`; return it.
 
     Raises:
-        EOFError: The parent is gone.
+        EOFError: The parent has ended.
     """
     yield_core = os.sched_yield
     until = perf_counter_ns() + SPIN_NS
@@ -73,7 +73,7 @@ def await_change(words: memoryview, at: int, old: int, sleeps_at: int, wake: soc
         if value == old:
             select.select([wake], [], [], RECHECK_S)
             if not drain(wake):
-                raise EOFError("the parent has gone")
+                raise EOFError("the parent has ended")
             value = words[at]
         words[sleeps_at] = 0
         if value != old:

@@ -1,4 +1,4 @@
-"""The Gymnasium vector environment that all engines stand behind."""
+"""Gymnasium's vector environment over any engine."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self.metadata = {**contract.metadata, "autoreset_mode": mode}
         self.render_mode = contract.render_mode
         self.layout = contract.observation
-        # Of the space, not of what is accepted: a pose out of reach is accepted, and told invalid.
+        # From the space, not the check: a pose out of reach passes, and is reported as invalid.
         (self.action_spec,) = layout_of(contract.action_space).values()
         self.named = flattener(contract.observation_space)
         """Takes an observation apart into the arrays of `layout`."""
@@ -189,8 +189,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         info: dict[str, Any] = {}
         for k, row in enumerate(rows.tolist()):
             arrays = next(a for p, a in parts if p.start <= row < p.stop)
-            told = row_info(arrays.extras.take(row)) | row_infos.get(row, {})
-            add_row_infos(info, {k: told}, len(rows))
+            said = row_info(arrays.extras.take(row)) | row_infos.get(row, {})
+            add_row_infos(info, {k: said}, len(rows))
         result = (
             self._nest(obs),
             pick(lambda a: a.reward),
