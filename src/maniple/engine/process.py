@@ -5,7 +5,7 @@ from __future__ import annotations
 import select
 import socket
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import Any
 
@@ -186,14 +186,14 @@ class ProcessEngine:
 
     def _swap_buffers(self) -> None:
         """Bring all rows onto the same set of arrays, then swap to the other one."""
-        self._check_none_sent()
+        self._check_none_sent(self._handles)
         for handle in self._handles:
             if handle.buffer != self.buffer:
                 self.buffers[self.buffer].copy_rows(self.buffers[handle.buffer], handle.rows)
         self.buffer ^= 1
 
-    def _check_none_sent(self) -> None:
-        if on_way := [handle for handle in self._handles if handle.is_sent]:
+    def _check_none_sent(self, handles: Iterable[WorkerHandle]) -> None:
+        if on_way := [handle for handle in handles if handle.is_sent]:
             names = ", ".join(handle.row_names for handle in on_way)
             raise BadConfig(f"Rows {names} are on their way: recv() them before anything else.")
 
@@ -240,7 +240,7 @@ class ProcessEngine:
     def _ask(self, questions: dict[WorkerHandle, tuple]) -> list[Any]:
         """Have workers call methods of their `Autoreset`; return the answers in that order."""
         self._begin()
-        self._check_none_sent()
+        self._check_none_sent(questions)
         # All are packed before one is sent: what cannot be pickled leaves no worker half asked.
         packed = {handle: pack(question) for handle, question in questions.items()}
         for handle, question in packed.items():
