@@ -10,11 +10,11 @@ import threading
 from time import perf_counter_ns
 
 # Long enough for a quick environment to answer, short enough to cost nothing when it does not.
-# A spin must yield: on shared cores a busy wait keeps the other side from running.
+# A spin must yield: on shared cores a busy wait keeps the other process from running.
 SPIN_NS = 200_000
-# Waiting longer than that is left to the kernel: a wake-up costs 0.1 ms, in a virtual machine 0.3.
+# Longer waits sleep in the kernel: a wake-up costs 0.1 ms, in a virtual machine 0.3.
 MOST_SPIN_NS = 3_000_000
-# A wake-up cannot be missed on the machines we know; should one be, this is what it costs.
+# No wake-up is missed on the machines that we know; if one is, it costs this long.
 RECHECK_S = 0.5
 TOKEN = b"."
 

@@ -128,7 +128,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         if not self._is_reset and not mask.all():
             raise ResetNeeded("The first reset() must be of all rows: leave reset_mask out.")
         check_options(self._engine.contract, options)
-        # What an engine refuses half-way cannot be stepped on from.
+        # A reset that is refused half-way leaves rows that cannot be stepped.
         self._is_reset = False
         self._engine.reset(mask, seeds, options)
         self._is_reset = True

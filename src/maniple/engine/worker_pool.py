@@ -192,8 +192,8 @@ class WorkerPool:
         self.wake(handles)
         start = perf_counter_ns()
         failures = self._spin_and_sleep(handles, deadline, enough, start + self._spin_ns)
-        # As long as answers usually take, a little longer; not at all for slow simulators, whose
-        # steps are not made noticeably longer by a wake-up.
+        # Spin a little longer than answers usually take. Slow simulators get the shortest spin: a
+        # wake-up does not make their steps noticeably longer.
         took = perf_counter_ns() - start
         self._usual_ns += (took - self._usual_ns) >> 3
         is_quick = self._usual_ns < MOST_SPIN_NS
