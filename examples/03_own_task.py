@@ -10,7 +10,7 @@ from maniple.sim.scene import GREEN, add_camera, add_desk, add_marker
 
 
 class Hover(maniple.Task):
-    """Grasp the fingertip at the green ball."""
+    """Hold the fingertip at the green ball."""
 
     cameras = ("front",)
     scales: ClassVar = {"near": 1.0, "success": 1.0, "time": -1.0}

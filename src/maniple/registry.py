@@ -299,7 +299,7 @@ def _take_process_options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def register_all() -> None:
-    """Tell Gymnasium of every task in the table."""
+    """Register every task of the table with Gymnasium."""
     for id in TASKS:
         _register_gymnasium(id)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from maniple.core.errors import BadConfig
-from maniple.core.seeds import SeedTree, reborn_seed, row_seeds
+from maniple.core.seeds import SeedTree, replacement_seed, row_seeds
 
 
 def first(tree, rows, seeds=None):
@@ -26,7 +26,7 @@ def test_episodes_and_ranks_and_reborn_rows_differ():
     values = [first(tree, [0], [3])[0, 0]]
     values += [first(tree, [0])[0, 0] for _ in range(3)]
     values += [first(SeedTree(1, rank=1), [0], [3])[0, 0]]
-    values += [first(SeedTree(1), [0], [reborn_seed(3, k)])[0, 0] for k in (1, 2)]
+    values += [first(SeedTree(1), [0], [replacement_seed(3, k)])[0, 0] for k in (1, 2)]
     assert len(set(values)) == len(values)
 
 

@@ -30,7 +30,7 @@ SHARE = [4, 5, 6]
     ],
 )
 def test_who_is_tied(workers: int, settings: dict, is_tied: bool) -> None:
-    """Unless it is chosen by handle, only where no core would get more than another."""
+    """Unless it is chosen by hand, only where no core would get more than another."""
     config = ProcessConfig(workers=workers, **settings)
     cores = [config.cpus_of(worker, SHARE) for worker in range(workers)]
     assert cores == [(SHARE[k % 3],) if is_tied else () for k in range(workers)]

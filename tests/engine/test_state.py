@@ -136,9 +136,13 @@ def test_closed_and_sent(make_vec):
     envs.reset(seed=0)
     envs.send(actions(1, 1)[0], rows=[1])
     with pytest.raises(BadConfig, match="recv"):
-        envs.get_state([0])
-    envs.recv()
-    assert len(envs.get_state([0])) == 1
+        envs.get_state()
+    with pytest.raises(BadConfig, match="recv"):
+        envs.get_attr("elapsed_steps")
+    assert envs.get_state([0])[0]["counters"]["elapsed_steps"] == 0
+    rows, _ = envs.recv()
+    assert rows.tolist() == [1]
+    assert envs.get_attr("elapsed_steps") == (0, 1)
     envs.close()
     with pytest.raises(ClosedError):
         envs.get_state()

@@ -21,7 +21,7 @@ def after_import(module: str, do: Callable[[], None]) -> None:
 
 
 class _Watch(MetaPathFinder):
-    """Steps aside after the one import that it waits for."""
+    """Removes itself after the one import that it waits for."""
 
     def __init__(self, module: str, do: Callable[[], None]) -> None:
         self._module = module

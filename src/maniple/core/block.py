@@ -1,4 +1,4 @@
-"""Grasp the arrays of a Layout for many rows, packed so that a copy is one copy."""
+"""Hold the arrays of a Layout for many rows, packed so that a copy is one copy."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class ManipleError(Exception):
-    """A mistake of the user's or of the machine's, told in one readable line."""
+    """A mistake of the user's or of the machine's, described in one readable line."""
 
 
 class UnknownName(ManipleError, KeyError):

@@ -29,7 +29,7 @@ class Contract:
     reset_options: tuple[str, ...] | None = ()
     """Names that the options of `reset` may have; None: any, it is the environment's business."""
     variations: int | None = None
-    """How many variations there are; None: nobody knows before the simulator runs."""
+    """How many variations there are; None: not known before the simulator runs."""
 
 
 class Group(Protocol):
@@ -60,11 +60,11 @@ class Group(Protocol):
         """
 
     def row_infos(self) -> dict[int, dict[str, Any]]:
-        """Return and forget the infos of single rows: faults, what hosted environments said."""
+        """Return and forget the infos of single rows: faults, infos of hosted environments."""
         ...
 
     def row(self, row: int) -> Any:
-        """Return the object that get_attr, set_attr and call speak to."""
+        """Return the object that get_attr, set_attr and call work on."""
 
     def close(self) -> None:
         """Let go of everything; a second call does nothing."""
@@ -86,8 +86,8 @@ class RowByRow(Protocol):
 class Recipe(Protocol):
     """A picklable description from which any process can make a group.
 
-    What it does not say otherwise is for a loop in Python: worker processes, unless there is
-    only one environment.
+    The defaults are for a loop in Python: worker processes, unless there is only one
+    environment.
     """
 
     preload: ClassVar[tuple[str, ...]] = ()

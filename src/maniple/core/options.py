@@ -28,7 +28,7 @@ def check_options(contract: Contract, options: Mapping[str, Any]) -> None:
 
 
 def check_variation(variation: Any, count: int | None) -> None:
-    """Refuse a variation that is no number of one; `count` is None where nobody knows it yet."""
+    """Refuse a variation that does not exist; `count` is None where it is not known yet."""
     is_number = isinstance(variation, (int, np.integer)) and not isinstance(variation, bool)
     if is_number and variation >= 0 and (count is None or variation < count):
         return

@@ -1,4 +1,4 @@
-"""Write what a step has seen into its arrays, looked through on the way."""
+"""Write the observations of a step into its arrays, and look for NaN on the way."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from maniple.core.quick import all_finite, clip, compiled
 class Packer:
     """Copies values into some arrays of a block, in one go.
 
-    Small arrays of real numbers are cut to their bounds and looked through for NaN; everything
+    Small arrays of real numbers are clipped to their bounds and searched for NaN; everything
     else, such as pictures, is only copied.
     """
 
@@ -40,7 +40,7 @@ class Packer:
                 self._compiled = compiled.Packer(self._targets, flat, is_strict)
 
     def write(self, values: list[NDArray]) -> bool:
-        """Write all rows, (rows, ...) each; tell whether every number is finite."""
+        """Write all rows, (rows, ...) each; return whether every number is finite."""
         if self._compiled is not None and (answer := self._compiled.write(values)) is not None:
             return answer
         for target, value in zip(self._targets, values, strict=True):
@@ -52,7 +52,7 @@ class Packer:
         return is_finite
 
     def write_row(self, values: list[Any], row: int) -> bool | None:
-        """Write one row; tell whether every number is finite, or None if a value does not fit."""
+        """Write one row; return whether every number is finite, or None if a value does not fit."""
         if self._compiled is not None and (answer := self._compiled.write(values, row)) is not None:
             return answer
         if not all(spec.fits(value) for spec, value in zip(self._specs, values, strict=True)):

@@ -20,7 +20,7 @@ clip = getattr(np._core.umath, "clip", np.clip)  # pyright: ignore[reportAttribu
 
 
 def any_true(flags: NDArray[np.bool_]) -> bool:
-    """Tell whether any flag is set."""
+    """Return whether any flag is set."""
     if compiled is not None and (answer := compiled.any_true(flags)) is not None:
         return answer
     # A byte search has less set-up cost than any numpy reduction.
@@ -28,19 +28,19 @@ def any_true(flags: NDArray[np.bool_]) -> bool:
 
 
 def all_true(flags: NDArray[np.bool_]) -> bool:
-    """Tell whether every flag is set."""
+    """Return whether every flag is set."""
     return b"\x00" not in flags.tobytes()
 
 
 def all_finite(numbers: NDArray) -> bool:
-    """Tell whether an array holds neither NaN nor infinity."""
+    """Return whether an array holds neither NaN nor infinity."""
     if compiled is not None and (answer := compiled.all_finite(numbers)) is not None:
         return answer
     return all_true(np.isfinite(numbers))
 
 
 def all_within(numbers: NDArray, radius: float) -> bool:
-    """Tell whether no number is further from zero than `radius`; NaN is further."""
+    """Return whether no number is further from zero than `radius`; NaN is further."""
     if compiled is not None and (answer := compiled.all_within(numbers, radius)) is not None:
         return answer
     # As a double, whatever the numbers are; and the smallest int8 has no absolute value.

@@ -43,10 +43,10 @@ def row_seeds(seed: int | Sequence[int | None] | None, rows: int) -> list[int | 
     return seeds
 
 
-def reborn_seed(seed: int, incarnation: int) -> int:
+def replacement_seed(seed: int, replacement: int) -> int:
     """Return the seed of a row whose simulator was replaced for the n-th time."""
     with np.errstate(over="ignore"):
-        mixed = _hash(_hash(np.array([seed % 2**64], np.uint64)) ^ np.uint64(incarnation))
+        mixed = _hash(_hash(np.array([seed % 2**64], np.uint64)) ^ np.uint64(replacement))
     return int(mixed[0] >> np.uint64(1))
 
 

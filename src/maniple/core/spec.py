@@ -1,4 +1,4 @@
-"""Describe the arrays of one environment step, once, for everybody who stores them."""
+"""Describe the arrays of one environment step, once, for all code that stores them."""
 
 from __future__ import annotations
 

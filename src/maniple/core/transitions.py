@@ -1,4 +1,4 @@
-"""Hand a batch of transitions from whoever stores them to whoever learns from them."""
+"""A batch of transitions, as a replay buffer gives it and an agent learns from it."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Final(NamedTuple):
 
 
 class Autoreset:
-    """A group, two sets of arrays that take buffers, and the rows that wait for their reset."""
+    """A group, two buffers of step arrays, and the rows that wait for their reset."""
 
     def __init__(
         self, group: Group, buffers: Sequence[StepArrays], mode: AutoresetMode, first_row: int = 0
@@ -36,7 +36,7 @@ class Autoreset:
         self.finals: list[Final] = []
         self.num_steps = np.zeros(self.rows, np.int64)
         """Steps that each row took in the last chunk."""
-        self._soloists = group if isinstance(group, RowByRow) else None
+        self._row_by_row = group if isinstance(group, RowByRow) else None
         self._buffers = buffers
         self._mode = mode
         self._ended = np.zeros(self.rows, np.bool_)
@@ -115,10 +115,10 @@ class Autoreset:
         arrays = self._begin(buffer)
         running = self._restart()
         self.num_steps[:] = 0
-        if self._soloists is not None:
+        if self._row_by_row is not None:
             arrays.reward[:] = 0.0
             arrays.ends[:] = False
-            self._soloists.chunk(actions, running, self.num_steps)
+            self._row_by_row.chunk(actions, running, self.num_steps)
             total = arrays.reward.copy()
             self.group.report()
             arrays.reward[:] = total

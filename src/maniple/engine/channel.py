@@ -1,4 +1,4 @@
-"""Carry rare messages between a parent and its own workers: infos, calls, tracebacks."""
+"""Send messages between a parent and its own workers: infos, calls, tracebacks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def send_message(channel: socket.socket, message: Any, deadline: float | None = 
 
 
 def pack(message: Any) -> bytes:
-    """Return a message as it is sent; pickle raises what it likes if that cannot be done."""
+    """Return a message as it is sent."""
     body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
     return _HEAD.pack(len(body)) + body
 
@@ -34,8 +34,8 @@ def receive_message(channel: socket.socket, deadline: float | None = None) -> An
     a disk or a network is unpickled here.
 
     Raises:
-        EOFError: The other side is gone.
-        ChannelTimeout: It is there, but says nothing.
+        EOFError: The other process has closed its end.
+        ChannelTimeout: No whole message came in time.
     """
     (size,) = _HEAD.unpack(_receive(channel, _HEAD.size, deadline))
     return pickle.loads(_receive(channel, size, deadline))  # noqa: S301
@@ -51,7 +51,7 @@ def send_packed(channel: socket.socket, data: bytes, deadline: float | None = No
         except BlockingIOError:
             continue
         except ConnectionError:
-            raise EOFError("the other side has gone") from None
+            raise EOFError("the other process has closed its end") from None
         view = view[sent:]
 
 
@@ -66,7 +66,7 @@ def _receive(channel: socket.socket, size: int, deadline: float | None) -> bytes
         except ConnectionError:
             part = b""
         if not part:
-            raise EOFError("the other side has gone")
+            raise EOFError("the other process has closed its end")
         parts += part
     return bytes(parts)
 

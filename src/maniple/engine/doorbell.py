@@ -10,11 +10,11 @@ import threading
 from time import perf_counter_ns
 
 # Long enough for a quick environment to answer, short enough to cost nothing when it does not.
-# A spin must yield: on shared cores a busy wait keeps the other side from running.
+# A spin must yield: on shared cores a busy wait keeps the other process from running.
 SPIN_NS = 200_000
-# Waiting longer than that is left to the kernel: a wake-up costs 0.1 ms, in a virtual machine 0.3.
+# Longer waits sleep in the kernel: a wake-up costs 0.1 ms, in a virtual machine 0.3.
 MOST_SPIN_NS = 3_000_000
-# A wake-up cannot be missed on the machines we know; should one be, this is what it costs.
+# No wake-up is missed on the machines that we know; if one is, it costs this long.
 RECHECK_S = 0.5
 TOKEN = b"."
 
@@ -25,21 +25,21 @@ _latch = threading.Lock()
 def fence() -> None:
     """Keep a store before it and a load after it in that order.
 
-    Whoever publishes a word must then look whether its reader sleeps; whoever goes to sleep must
-    then look at the word again. Taking a free lock is an atomic instruction, and costs 50 ns.
+    The writer of a word must check afterwards whether its reader sleeps, and a reader that goes to
+    sleep must read the word once more. Taking a free lock is an atomic instruction (50 ns).
     """
     with _latch:
         pass
 
 
 def ring(wake: socket.socket) -> None:
-    """Send a wake-up; a reader that has not fetched the last ones needs no more."""
+    """Send a wake-up; if the socket is full, the reader has enough of them."""
     with contextlib.suppress(BlockingIOError, ConnectionError):
         wake.send(TOKEN, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
 
 
 def drain(wake: socket.socket) -> bool:
-    """Take all wake-ups out; return False if the other side has gone."""
+    """Take all wake-ups out; return False if the other process has closed its end."""
     try:
         while True:
             if not wake.recv(4096, socket.MSG_DONTWAIT):
@@ -54,7 +54,7 @@ def await_change(words: memoryview, at: int, old: int, sleeps_at: int, wake: soc
     """Wait in a worker until a word differs from `old`; return it.
 
     Raises:
-        EOFError: The parent is gone.
+        EOFError: The parent has ended.
     """
     yield_core = os.sched_yield
     until = perf_counter_ns() + SPIN_NS
@@ -73,7 +73,7 @@ def await_change(words: memoryview, at: int, old: int, sleeps_at: int, wake: soc
         if value == old:
             select.select([wake], [], [], RECHECK_S)
             if not drain(wake):
-                raise EOFError("the parent has gone")
+                raise EOFError("the parent has ended")
             value = words[at]
         words[sleeps_at] = 0
         if value != old:

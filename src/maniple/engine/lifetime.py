@@ -1,4 +1,4 @@
-"""See to it that no process outlives the one that started it."""
+"""Run processes that do not outlive the one that started them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ THREAD_LIMITS = (
 
 
 def follow_launcher() -> None:
-    """Under torchrun, end when its agent ends: it does not see to that itself.
+    """Under torchrun, end when its agent ends: torchrun does not take care of that.
 
     A rank whose agent was killed would otherwise run on as an orphan, with all its workers.
     """
@@ -28,7 +28,7 @@ def follow_launcher() -> None:
         die_with(os.getppid())
 
 
-def live_and_exit(live: Callable[[], None]) -> NoReturn:
+def run_and_exit(live: Callable[[], None]) -> NoReturn:
     """Run what a process was started for, then end it without its parent's clean-ups."""
     code = 1
     try:

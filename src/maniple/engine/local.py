@@ -108,7 +108,7 @@ class LocalEngine:
         return found
 
     def extra_stats(self) -> dict[str, Any]:
-        """Nothing more to tell: there are no workers."""
+        """Return nothing: there are no workers."""
         return {}
 
     def each_row(self, what: str, name: str, args: tuple, kwargs: dict, values: Any = None) -> list:

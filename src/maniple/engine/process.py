@@ -1,11 +1,11 @@
-"""Step environments in worker processes that share one slab, and survive their deaths."""
+"""Step environments in worker processes that share one slab, and replace those that fail."""
 
 from __future__ import annotations
 
 import select
 import socket
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from maniple.core.errors import BadConfig, WorkerDied
 from maniple.core.faults import repeat_and_cut_off
 from maniple.core.group import Contract, Recipe
-from maniple.core.seeds import fresh_seed, reborn_seed
+from maniple.core.seeds import fresh_seed, replacement_seed
 from maniple.core.step import StepArrays
 from maniple.engine.autoreset import Final
 from maniple.engine.channel import ChannelTimeout, pack, receive_message, send_message, send_packed
@@ -30,7 +30,7 @@ from maniple.engine.worker_pool import WorkerPool
 
 
 class ProcessEngine:
-    """Orders to a pool, rows of a slab, and what becomes of rows whose worker is lost."""
+    """Gives orders to a worker pool, and truncates the rows of a worker that fails."""
 
     def __init__(
         self, recipe: Recipe, num_envs: int, mode: AutoresetMode, config: ProcessConfig
@@ -53,7 +53,7 @@ class ProcessEngine:
         """Why a worker did not do what it was asked for."""
         self._pool = WorkerPool(cloudpickle.dumps(recipe), num_envs, mode, config)
         self._handles = self._pool.handles
-        # An engine that nobody closed takes its workers along.
+        # An engine that was never closed ends its workers when it is collected.
         self._finalizer = weakref.finalize(self, self._pool.close)
         try:
             self._start()
@@ -86,7 +86,7 @@ class ProcessEngine:
             handle.is_ready = True
 
     def close(self) -> None:
-        """Stop the pool; whatever has happened before, and how often it is called."""
+        """Stop the pool; a second call does nothing."""
         self._pool.close()
         if self._pool.slab is not None:
             self._pool.slab.close()
@@ -94,7 +94,7 @@ class ProcessEngine:
 
     def reset(self, mask: NDArray[np.bool_], seeds: Sequence[int | None], options: dict) -> None:
         """Begin a new episode in the rows of the mask."""
-        slab = self._tidy()
+        slab = self._begin()
         self._swap_buffers()
         slab.chosen[:] = mask
         for row in np.flatnonzero(mask).tolist():
@@ -117,14 +117,14 @@ class ProcessEngine:
 
     def step(self, actions: NDArray) -> None:
         """Take one action in every row."""
-        slab = self._tidy()
+        slab = self._begin()
         self._swap_buffers()
         slab.actions[:, 0] = actions
         self._order_all(STEP, 1)
 
     def chunk(self, actions: NDArray) -> None:
         """Take K actions in every row."""
-        slab = self._tidy()
+        slab = self._begin()
         length = actions.shape[1]
         if length > self.config.max_chunk:
             raise BadConfig(
@@ -137,8 +137,8 @@ class ProcessEngine:
         self._order_all(CHUNK, length)
 
     def send(self, actions: NDArray, rows: NDArray[np.intp]) -> None:
-        """Have some rows take one action, without waiting; their workers must be theirs alone."""
-        slab = self._tidy()
+        """Have rows take one action, without waiting; all rows of a worker are sent together."""
+        slab = self._begin()
         handles = self._handles_of(rows)
         slab.actions[rows, 0] = actions
         for handle in handles:
@@ -156,7 +156,7 @@ class ProcessEngine:
         parts = []
         for handle in sent:
             if handle in failures:
-                self._bury(handle, failures[handle])
+                self._replace_worker(handle, failures[handle])
             elif self._pool.has_answered(handle):
                 self._collect(handle)
             else:
@@ -186,14 +186,14 @@ class ProcessEngine:
 
     def _swap_buffers(self) -> None:
         """Bring all rows onto the same set of arrays, then swap to the other one."""
-        self._check_none_sent()
+        self._check_none_sent(self._handles)
         for handle in self._handles:
             if handle.buffer != self.buffer:
                 self.buffers[self.buffer].copy_rows(self.buffers[handle.buffer], handle.rows)
         self.buffer ^= 1
 
-    def _check_none_sent(self) -> None:
-        if on_way := [handle for handle in self._handles if handle.is_sent]:
+    def _check_none_sent(self, handles: Iterable[WorkerHandle]) -> None:
+        if on_way := [handle for handle in handles if handle.is_sent]:
             names = ", ".join(handle.row_names for handle in on_way)
             raise BadConfig(f"Rows {names} are on their way: recv() them before anything else.")
 
@@ -239,8 +239,8 @@ class ProcessEngine:
 
     def _ask(self, questions: dict[WorkerHandle, tuple]) -> list[Any]:
         """Have workers call methods of their `Autoreset`; return the answers in that order."""
-        self._tidy()
-        self._check_none_sent()
+        self._begin()
+        self._check_none_sent(questions)
         # All are packed before one is sent: what cannot be pickled leaves no worker half asked.
         packed = {handle: pack(question) for handle, question in questions.items()}
         for handle, question in packed.items():
@@ -252,7 +252,7 @@ class ProcessEngine:
         answers: list[tuple[bool, Any]] = []
         for handle in questions:
             if handle in failures:
-                raise WorkerDied(self._obituary(handle, failures[handle]))
+                raise WorkerDied(self._describe_failure(handle, failures[handle]))
             assert handle.channel is not None
             answers.append(receive_message(handle.channel, self._pool.deadline()))
         for is_good, value in answers:
@@ -279,7 +279,7 @@ class ProcessEngine:
         return row_infos
 
     def extra_stats(self) -> dict[str, Any]:
-        """Tell of every worker: how long it simulates, how often it was replaced."""
+        """Return how long every worker simulates, and how often it was replaced."""
         return {
             "per_worker": [
                 {"exec_ms": handle.exec_times.summary_ms(), "restarts": handle.restarts}
@@ -288,8 +288,8 @@ class ProcessEngine:
             "restarts": sum(handle.restarts for handle in self._handles),
         }
 
-    def _tidy(self) -> Slab:
-        """Forget what the last call reported, and outwait orders that Ctrl-C left behind."""
+    def _begin(self) -> Slab:
+        """Forget what the last call reported; wait for orders that Ctrl-C interrupted."""
         left = [
             handle
             for handle in self._handles
@@ -318,14 +318,14 @@ class ProcessEngine:
         self.last_exec_s = longest * 1e-9
         self.exec_times.add(self.last_exec_s)
         for handle, cause in failures.items():
-            self._bury(handle, cause)
+            self._replace_worker(handle, cause)
 
     def _collect(self, handle: WorkerHandle) -> int:
-        """Take a worker's answer; one that is lost before it has said all counts as lost."""
+        """Read a worker's answer; replace the worker if it fails before all of it has come."""
         try:
             took, row_infos = self._pool.collect(handle)
         except (EOFError, ChannelTimeout) as error:
-            self._bury(handle, "hung" if isinstance(error, ChannelTimeout) else "ended")
+            self._replace_worker(handle, "hung" if isinstance(error, ChannelTimeout) else "ended")
             return 0
         if isinstance(row_infos, Exception):
             self._refusal = self._refusal or row_infos
@@ -333,23 +333,22 @@ class ProcessEngine:
             self._row_infos[handle.rows.start + row] = info
         return took
 
-    def _bury(self, handle: WorkerHandle, how: str) -> None:
+    def _replace_worker(self, handle: WorkerHandle, how: str) -> None:
         """Report the rows of a lost worker as truncated, and start its replacement.
 
         Raises:
             WorkerDied: It has died too often.
         """
-        reason = self._obituary(handle, how)
+        reason = self._describe_failure(handle, how)
         self._show_last_good(handle)
         self._pool.give_up(handle)
-        if handle.count_death(self.config.restart_window_s) > self.config.max_restarts:
+        if handle.count_failure(self.config.restart_window_s) > self.config.max_restarts:
             raise WorkerDied(
                 f"{reason}\nIt was replaced {self.config.max_restarts} times within "
-                f"{self.config.restart_window_s:g} s: the fault is not a passing one."
+                f"{self.config.restart_window_s:g} s: the fault is permanent."
             )
-        handle.incarnation += 1
         handle.restarts += 1
-        self._pool.launch(handle, self._reborn_seeds(handle))
+        self._pool.launch(handle, self._replacement_seeds(handle))
         note = {"worker_restarted": reason}
         for row in range(handle.rows.start, handle.rows.stop):
             self._row_infos[row] = dict(note)
@@ -370,7 +369,7 @@ class ProcessEngine:
         finals = [Final(row, now.obs.take(row), now.extras.take(row)) for row in ended]
         row_infos = {row: {"final_info": self._row_infos.pop(row)} for row in ended}
         slab.chosen[handle.rows] = True
-        for row, seed in zip(ended, self._reborn_seeds(handle), strict=True):
+        for row, seed in zip(ended, self._replacement_seeds(handle), strict=True):
             slab.has_seed[row], slab.seeds[row] = True, seed
         self._make_ready(handle)
         self._post(handle, RESET, handle.buffer)
@@ -381,7 +380,7 @@ class ProcessEngine:
             self._row_infos.setdefault(row, {}).update(info)
 
     def _is_back(self, handle: WorkerHandle) -> bool:
-        """Tell whether a replacement can take orders; in block mode, wait until it can."""
+        """Return whether a replacement can take orders; in block mode, wait until it can."""
         assert handle.channel is not None
         if self.config.on_restart == "block" or select.select([handle.channel], [], [], 0)[0]:
             self._make_ready(handle)
@@ -395,16 +394,16 @@ class ProcessEngine:
         for row in range(handle.rows.start, handle.rows.stop):
             self._row_infos[row] = {"worker_restarting": True}
 
-    def _reborn_seeds(self, handle: WorkerHandle) -> tuple[int, ...]:
+    def _replacement_seeds(self, handle: WorkerHandle) -> tuple[int, ...]:
         seeds = self._seeds[handle.rows]
-        return tuple(reborn_seed(s if s is not None else 0, handle.incarnation) for s in seeds)
+        return tuple(replacement_seed(s if s is not None else 0, handle.restarts) for s in seeds)
 
     def _make_ready(self, handle: WorkerHandle) -> None:
-        self._pool.make_ready(handle, self._reborn_seeds(handle))
+        self._pool.make_ready(handle, self._replacement_seeds(handle))
 
-    def _obituary(self, handle: WorkerHandle, how: str) -> str:
-        """Tell everything that is known of a death: rows, cause, seeds, last action, stack."""
-        cause, stack = self._pool.evidence(handle, how)
+    def _describe_failure(self, handle: WorkerHandle, how: str) -> str:
+        """Describe a failure: rows, cause, seeds, last action, stack."""
+        cause, stack = self._pool.diagnose(handle, how)
         row = handle.rows.start
         action = np.array2string(self._slab.actions[row, 0], precision=4, separator=", ")
         text = (

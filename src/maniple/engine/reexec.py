@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-from maniple.engine.lifetime import live_and_exit
+from maniple.engine.lifetime import run_and_exit
 
 _BEGIN = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -48,4 +48,4 @@ def go_on(words: Sequence[str]) -> NoReturn:
 
         work(data, fds, is_fork=False)
 
-    live_and_exit(live)
+    run_and_exit(live)

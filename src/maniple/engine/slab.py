@@ -20,8 +20,8 @@ LINE = 64
 """Bytes of a cache line: arrays of different writers do not share one."""
 
 # Words of one worker, each on the line of its only writer.
-ORDER, OPCODE, TURN, CHUNK = 0, 1, 2, 3
-DONE, SLEEPS, EXEC_NS, TALKS = 8, 9, 10, 11
+ORDER, OPCODE, BUFFER, CHUNK = 0, 1, 2, 3
+DONE, SLEEPS, EXEC_NS, HAS_MESSAGE = 8, 9, 10, 11
 WORDS = 16
 # Words of the parent, after those of the workers.
 WAITS = 0
@@ -38,20 +38,20 @@ class SlabShape:
 
 
 class Slab:
-    """A memfd without a name: no limit of /dev/shm, nothing to leak, gone with its last user.
+    """A memfd without a name: no limit of /dev/shm, nothing to leak, freed with its last user.
 
-    Two sets of step arrays take buffers: while a worker writes one, the other holds the last
+    There are two buffers of step arrays: while a worker writes one, the other holds the last
     complete step, so that no half-written observation is ever seen.
     """
 
     def __init__(self, shape: SlabShape, fd: int | None = None) -> None:
         self.shape = shape
-        size = _Measure.of(shape)
+        size = _SizeCounter.of(shape)
         if fd is None:
             fd = _create(size)
         self.fd = fd
         self._map = mmap.mmap(fd, size)
-        allocate = _Cut(self._map)
+        allocate = _Allocator(self._map)
         _lay_out(self, shape, allocate)
 
     words: memoryview
@@ -90,8 +90,8 @@ def _lay_out(slab: Slab, shape: SlabShape, allocate) -> None:
     slab.final_rows = allocate((rows,), np.dtype(np.bool_))
 
 
-class _Cut:
-    """Cuts arrays off a mapping, one after the other."""
+class _Allocator:
+    """Allocates arrays in a mapping, one after the other."""
 
     def __init__(self, memory: mmap.mmap) -> None:
         self._memory = memory
@@ -104,8 +104,8 @@ class _Cut:
         return array
 
 
-class _Measure:
-    """Adds up what `_lay_out` would cut."""
+class _SizeCounter:
+    """Adds up what `_lay_out` would allocate."""
 
     def __init__(self) -> None:
         self.size = 0

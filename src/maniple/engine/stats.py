@@ -1,4 +1,4 @@
-"""Remember how long the last steps took, and tell it as percentiles."""
+"""Remember how long the last steps took, as percentiles."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The Gymnasium vector environment that all engines stand behind."""
+"""Gymnasium's vector environment over any engine."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import gymnasium
 import numpy as np
@@ -56,6 +56,14 @@ class Engine(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
+class SendingEngine(Protocol):
+    """An engine that steps some rows while others wait."""
+
+    def send(self, actions: NDArray, rows: NDArray[np.intp]) -> None: ...
+    def receive(self, min_rows: int) -> tuple[NDArray[np.intp], list[tuple[slice, StepArrays]]]: ...
+
+
 class VectorEnv(gymnasium.vector.VectorEnv):
     """Many environments stepped as one.
 
@@ -76,13 +84,14 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self.metadata = {**contract.metadata, "autoreset_mode": mode}
         self.render_mode = contract.render_mode
         self.layout = contract.observation
-        # Of the space, not of what is accepted: a pose out of reach is accepted, and told invalid.
+        # From the space, not the check: a pose out of reach passes, and is reported as invalid.
         (self.action_spec,) = layout_of(contract.action_space).values()
         self.named = flattener(contract.observation_space)
         """Takes an observation apart into the arrays of `layout`."""
         self.engine_name = name
         self.copy_obs = copy_obs
         self._engine = engine
+        self._sender = engine if isinstance(engine, SendingEngine) else None
         self._check = ActionCheck(contract)
         self._lead = (self.num_envs,)
         self._nest = nester(contract.observation_space)
@@ -119,7 +128,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         if not self._is_reset and not mask.all():
             raise ResetNeeded("The first reset() must be of all rows: leave reset_mask out.")
         check_options(self._engine.contract, options)
-        # What an engine refuses half-way cannot be stepped on from.
+        # A reset that is refused half-way leaves rows that cannot be stepped.
         self._is_reset = False
         self._engine.reset(mask, seeds, options)
         self._is_reset = True
@@ -166,7 +175,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         Rows that share a worker are sent together. Only the process engine can do this.
         """
         self._check_open()
-        engine = self._async_engine()
+        engine = self._sending_engine()
         chosen = self._rows(rows, "send")
         self._check_ready(chosen)
         engine.send(self._check(actions, (len(chosen),)), chosen)
@@ -180,7 +189,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             need not lie together.
         """
         self._check_ready(slice(0))
-        rows, parts = self._async_engine().receive(min_rows)
+        rows, parts = self._sending_engine().receive(min_rows)
         row_infos = self._engine.row_infos()
         self._env_steps += len(rows)
         pick = lambda get: np.concatenate([get(arrays)[part] for part, arrays in parts])  # noqa: E731
@@ -189,8 +198,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         info: dict[str, Any] = {}
         for k, row in enumerate(rows.tolist()):
             arrays = next(a for p, a in parts if p.start <= row < p.stop)
-            told = row_info(arrays.extras.take(row)) | row_infos.get(row, {})
-            add_row_infos(info, {k: told}, len(rows))
+            said = row_info(arrays.extras.take(row)) | row_infos.get(row, {})
+            add_row_infos(info, {k: said}, len(rows))
         result = (
             self._nest(obs),
             pick(lambda a: a.reward),
@@ -202,13 +211,13 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             self._waits[rows] = result[2] | result[3]
         return rows, result
 
-    def _async_engine(self) -> Any:
-        if not hasattr(self._engine, "send"):
+    def _sending_engine(self) -> SendingEngine:
+        if self._sender is None:
             raise BadConfig(
                 f"The {self.engine_name} engine steps all rows at once; send() and recv() need "
                 "engine='process'."
             )
-        return self._engine
+        return self._sender
 
     def stats(self) -> dict[str, Any]:
         """Percentiles of the time spent simulating and around it, and what went wrong."""

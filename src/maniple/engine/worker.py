@@ -1,4 +1,4 @@
-"""Be a worker: build a group of environments, then obey orders from the slab."""
+"""Run a worker: build a group of environments, then carry out orders from the slab."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from maniple.engine.slab import Slab, SlabShape
 # Orders.
 STEP, CHUNK, RESET, ASK, CLOSE = 1, 2, 3, 4, 5
 STACK_SIGNAL = signal.SIGUSR1
-"""Writes the Python stack into the post-mortem file, even while the GIL is held."""
+"""Writes the Python stack into the crash log, even while the GIL is held."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker is told at its birth."""
+    """What a worker needs to know at its start."""
 
     recipe: bytes
     """The recipe, as cloudpickle wrote it."""
@@ -43,14 +43,14 @@ class Job:
     rank: int
     mode: AutoresetMode
     shape: SlabShape | None = None
-    """The slab's, for a worker that takes another one's place."""
+    """The slab's, for a worker that replaces another one."""
     seeds: tuple[int, ...] = ()
     """Seeds of the first episodes of a replacement."""
     last_order: int = 0
     cpus: tuple[int, ...] = ()
     """The core to run on; none: any."""
-    must_tie: bool = False
-    """Whether it is a mistake if that cannot be had."""
+    must_pin: bool = False
+    """Whether it is an error if that core cannot be had."""
     path: tuple[str, ...] = ()
     """Where the parent finds its modules."""
     environment: dict[str, str] = field(default_factory=dict)
@@ -59,20 +59,20 @@ class Job:
 
 
 def work(data: bytes, fds: list[int], is_fork: bool = True) -> None:
-    """Run a worker until it is told to close, or until its parent is gone."""
+    """Run a worker until its engine closes it, or until its parent has ended."""
     job: Job = pickle.loads(data)  # noqa: S301  (from our own parent)
     if job.is_fresh and is_fork:
         reexec(data, fds, job.path, job.environment)
-    channel_fd, wake_fd, post_mortem, *slab_fd = fds
-    faulthandler.enable(file=post_mortem)
-    faulthandler.register(STACK_SIGNAL, file=post_mortem, all_threads=True)
+    channel_fd, wake_fd, crash_log, *slab_fd = fds
+    faulthandler.enable(file=crash_log)
+    faulthandler.register(STACK_SIGNAL, file=crash_log, all_threads=True)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ.update(job.environment)
     sys.path[:] = job.path
     channel, wake = socket.socket(fileno=channel_fd), socket.socket(fileno=wake_fd)
     try:
-        _tie(job)
+        _pin_to_core(job)
         group = _build(job)
     except ManipleError as error:
         send_message(channel, ("refused", _portable(error)))
@@ -81,7 +81,7 @@ def work(data: bytes, fds: list[int], is_fork: bool = True) -> None:
         send_message(channel, ("failed", traceback.format_exc()))
         raise SystemExit(3) from None
     if job.shape is None:
-        # The parent makes the slab from what the first worker says of its environments.
+        # The parent makes the slab from the contract that the first worker sends.
         send_message(channel, ("built", group.contract))
         shape = receive_message(channel)
         slab = Slab(shape, _receive_fd(channel))
@@ -98,7 +98,7 @@ def work(data: bytes, fds: list[int], is_fork: bool = True) -> None:
 
 
 class _Worker:
-    """The loop, and the orders it knows."""
+    """The loop, and the orders that it carries out."""
 
     def __init__(
         self, job: Job, group: Group, slab: Slab, channel: socket.socket, wake: socket.socket
@@ -130,24 +130,24 @@ class _Worker:
                 return
             start = perf_counter_ns()
             try:
-                message = self._obey(opcode)
+                message = self._execute(opcode)
             except Exception:
                 send_message(self._channel, ("error", traceback.format_exc()))
                 raise SystemExit(4) from None
             words[base + layout.EXEC_NS] = perf_counter_ns() - start
-            words[base + layout.TALKS] = 0
+            words[base + layout.HAS_MESSAGE] = 0
             if message is not None:
                 # Announced in the slab before it is sent, so that the parent knows to listen.
-                words[base + layout.TALKS] = 1
+                words[base + layout.HAS_MESSAGE] = 1
                 self._publish(order)
                 send_packed(self._channel, message)
             else:
                 self._publish(order)
 
-    def _obey(self, opcode: int) -> bytes | None:
-        """Carry out an order; return what there is to say that is not in the slab, packed."""
+    def _execute(self, opcode: int) -> bytes | None:
+        """Carry out an order; return a message, packed, if the slab does not hold it all."""
         words, base = self._slab.words, self._base
-        buffer = words[base + layout.TURN]
+        buffer = words[base + layout.BUFFER]
         autoreset = self._autoreset
         if opcode == STEP:
             autoreset.step(buffer, self._actions[:, 0])
@@ -158,7 +158,7 @@ class _Worker:
             try:
                 self._reset(buffer)
             except ManipleError as error:
-                # The caller's mistake, not the simulator's: it need not be replaced.
+                # The caller's mistake, not the simulator's: the worker goes on.
                 return pack(_portable(error))
         elif opcode == ASK:
             return self._answer()
@@ -201,14 +201,14 @@ class _Worker:
             ring(self._wake)
 
 
-def _tie(job: Job) -> None:
+def _pin_to_core(job: Job) -> None:
     if not job.cpus:
         return
     try:
         os.sched_setaffinity(0, job.cpus)
     except OSError as error:
         # A container may forbid it; unless it was asked for, the kernel chooses the core.
-        if job.must_tie:
+        if job.must_pin:
             raise BadConfig(
                 f"Worker {job.worker} cannot be tied to core {job.cpus[0]}: {error.strerror}. "
                 "Leave pin_cpus out."

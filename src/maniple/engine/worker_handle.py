@@ -28,17 +28,16 @@ class WorkerHandle:
         """Which set of arrays its last order writes."""
         self.is_sent = False
         """Whether an order of send() waits for recv()."""
-        self.incarnation = 0
         self.is_ready = False
         self.is_alive = False
         self.is_known_dead = False
-        """Whether its death was seen when nobody waited for it."""
+        """Whether it was seen to end while no answer was expected of it."""
         self.exec_times = Times()
-        self.deaths: deque[float] = deque()
+        self.failure_times: deque[float] = deque()
         self.restarts = 0
         self.pid = -1
         self.pidfd = -1
-        self.post_mortem = -1
+        self.crash_log = -1
         self.channel: socket.socket | None = None
         self.wake: socket.socket | None = None
 
@@ -47,11 +46,9 @@ class WorkerHandle:
         """How many environments it has."""
         return self.rows.stop - self.rows.start
 
-    def adopt(
-        self, pid: int, channel: socket.socket, wake: socket.socket, post_mortem: int
-    ) -> None:
+    def adopt(self, pid: int, channel: socket.socket, wake: socket.socket, crash_log: int) -> None:
         """Take a process that was just started."""
-        self.pid, self.channel, self.wake, self.post_mortem = pid, channel, wake, post_mortem
+        self.pid, self.channel, self.wake, self.crash_log = pid, channel, wake, crash_log
         self.pidfd = os.pidfd_open(pid)
         self.is_alive, self.is_ready, self.is_known_dead = True, False, False
 
@@ -74,36 +71,36 @@ class WorkerHandle:
         return bool(poll.poll(patience_s * 1000))
 
     def kill(self, signum: int = signal.SIGKILL) -> None:
-        """Send a signal; a process that has ended already takes no harm, nor does a stranger."""
+        """Send a signal through the pidfd: never to another process that got the same id."""
         if self.pidfd >= 0:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self.pidfd, signum)
 
-    def last_words(self) -> str:
-        """Read the stack that a crash or our question left in the post-mortem file."""
-        if self.post_mortem < 0:
+    def stack_dump(self) -> str:
+        """Read the stack that a crash or STACK_SIGNAL left in the crash log."""
+        if self.crash_log < 0:
             return ""
-        size = os.fstat(self.post_mortem).st_size
-        return os.pread(self.post_mortem, min(size, 1 << 16), 0).decode(errors="replace").strip()
+        size = os.fstat(self.crash_log).st_size
+        return os.pread(self.crash_log, min(size, 1 << 16), 0).decode(errors="replace").strip()
 
-    def let_go(self) -> None:
+    def close_descriptors(self) -> None:
         """Close every descriptor of the process."""
         for name in ("channel", "wake"):
             end = getattr(self, name)
             if end is not None:
                 end.close()
                 setattr(self, name, None)
-        for name in ("pidfd", "post_mortem"):
+        for name in ("pidfd", "crash_log"):
             fd = getattr(self, name)
             if fd >= 0:
                 os.close(fd)
                 setattr(self, name, -1)
         self.is_alive = self.is_ready = False
 
-    def count_death(self, window_s: float) -> int:
-        """Note a death; return how many there were within the window."""
+    def count_failure(self, window_s: float) -> int:
+        """Count a failure; return how many there were within the window."""
         now = monotonic()
-        self.deaths.append(now)
-        while self.deaths and now - self.deaths[0] > window_s:
-            self.deaths.popleft()
-        return len(self.deaths)
+        self.failure_times.append(now)
+        while self.failure_times and now - self.failure_times[0] > window_s:
+            self.failure_times.popleft()
+        return len(self.failure_times)

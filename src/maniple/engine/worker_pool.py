@@ -33,7 +33,7 @@ GRACE_S = 2.0
 class WorkerPool:
     """The workers of one engine: a handle each, one zygote, and one place to wait for all of them.
 
-    It knows processes, orders and deadlines; what the orders mean is the engine's business.
+    It knows processes, orders and deadlines; only the engine knows what the orders mean.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class WorkerPool:
         return monotonic() + self.config.step_timeout_s
 
     def launch(self, handle: WorkerHandle, seeds: tuple[int, ...] = ()) -> None:
-        """Start a worker for a handle; it is ready when it says so."""
+        """Start a worker for a handle; it sends 'ready' when it can take orders."""
         if not self._zygote.is_alive:
             self._zygote = SHARED.renew((*PRELOAD, *self.config.preload))
         slab = self.slab
@@ -80,28 +80,28 @@ class WorkerPool:
             seeds=seeds,
             last_order=handle.order,
             cpus=self.config.cpus_of(handle.index, self._rank.cpus(), self._rank.is_placed),
-            must_tie=bool(self.config.pin_cpus),
+            must_pin=bool(self.config.pin_cpus),
             path=tuple(sys.path),
             environment=self.config.environment,
             is_fresh=self.config.is_fresh,
         )
         ours: list[socket.socket] = []
         theirs: list[socket.socket] = []
-        post_mortem = -1
+        crash_log = -1
         try:
             for _ in range(2):
                 one, other = socket.socketpair()
                 ours.append(one)
                 theirs.append(other)
-            post_mortem = os.memfd_create("maniple-post-mortem", os.MFD_CLOEXEC)
-            fds = [*(end.fileno() for end in theirs), post_mortem]
+            crash_log = os.memfd_create("maniple-crash-log", os.MFD_CLOEXEC)
+            fds = [*(end.fileno() for end in theirs), crash_log]
             pid = self._zygote.fork(pickle.dumps(job), [*fds, slab.fd] if slab else fds)
-            handle.adopt(pid, ours[0], ours[1], post_mortem)
+            handle.adopt(pid, ours[0], ours[1], crash_log)
         except BaseException as error:
             for end in ours:
                 end.close()
-            if post_mortem >= 0 and handle.post_mortem != post_mortem:
-                os.close(post_mortem)
+            if crash_log >= 0 and handle.crash_log != crash_log:
+                os.close(crash_log)
             if isinstance(error, OSError):
                 raise ManipleError(
                     f"Cannot start worker {handle.index}: {error.strerror}. "
@@ -115,42 +115,42 @@ class WorkerPool:
         self._epoll.register(handle.pidfd, select.EPOLLIN)
 
     def receive_start(self, handle: WorkerHandle, wanted: str, deadline: float) -> Any:
-        """Wait for a worker's word at its start.
+        """Wait for a message of a worker that starts.
 
         Raises:
-            WorkerDied: It failed, ended or said nothing.
-            ManipleError: What was asked for cannot be made; told as if it were made here.
+            WorkerDied: It failed, ended or sent nothing in time.
+            ManipleError: What was asked for cannot be made; the worker's own error.
         """
         assert handle.channel is not None
         try:
-            word, value = receive_message(handle.channel, deadline)
+            kind, value = receive_message(handle.channel, deadline)
         except ChannelTimeout:
             handle.kill(STACK_SIGNAL)
             sleep(0.05)
             raise WorkerDied(
                 f"Worker {handle.index} (rows {handle.row_names}) did not start in "
-                f"{self.config.start_timeout_s:g} s.\n{handle.last_words()}"
+                f"{self.config.start_timeout_s:g} s.\n{handle.stack_dump()}"
             ) from None
         except EOFError:
             raise WorkerDied(
                 f"Worker {handle.index} (rows {handle.row_names}) ended while it started: "
-                f"{self._cause(handle)}.\n{handle.last_words()}"
+                f"{self._cause(handle)}.\n{handle.stack_dump()}"
             ) from None
-        if word == "refused":
+        if kind == "refused":
             raise value
-        if word == "failed":
+        if kind == "failed":
             raise WorkerDied(
                 f"Worker {handle.index} could not make its environments (rows {handle.row_names}):"
                 f"\n{value}"
             )
-        assert word == wanted, f"worker {handle.index} said {word!r}, not {wanted!r}"
+        assert kind == wanted, f"worker {handle.index} sent {kind!r}, not {wanted!r}"
         return value
 
     def post(self, handle: WorkerHandle, opcode: int, buffer: int, chunk: int = 0) -> None:
-        """Write an order; `wait` wakes whoever sleeps."""
+        """Write an order; `wait` wakes a worker that sleeps."""
         words, base = self._words, handle.base
         words[base + layout.OPCODE] = opcode
-        words[base + layout.TURN] = buffer
+        words[base + layout.BUFFER] = buffer
         words[base + layout.CHUNK] = chunk
         handle.order += 1
         words[handle.order_at] = handle.order
@@ -163,19 +163,19 @@ class WorkerPool:
         """Return how long an order took (ns), and what the worker reports besides.
 
         Raises:
-            EOFError: It ended before it could send_message it.
-            ChannelTimeout: It does not.
+            EOFError: It ended before it sent all of it.
+            ChannelTimeout: It did not send all of it in time.
         """
         words, base = self._words, handle.base
         took = words[base + layout.EXEC_NS]
         handle.exec_times.add(took * 1e-9)
-        if not words[base + layout.TALKS]:
+        if not words[base + layout.HAS_MESSAGE]:
             return took, None
         assert handle.channel is not None
         return took, receive_message(handle.channel, self.deadline())
 
     def wake(self, handles: list[WorkerHandle]) -> None:
-        """Ring at the workers that went to sleep before their order came."""
+        """Wake the workers that went to sleep before their order came."""
         fence()
         for handle in handles:
             if self._words[handle.sleeps_at] and handle.wake is not None:
@@ -187,13 +187,13 @@ class WorkerPool:
         """Wake the handles, wait until all (or `enough` rows) have answered.
 
         Returns:
-            Who never will, and why.
+            Those that never will, and why.
         """
         self.wake(handles)
         start = perf_counter_ns()
         failures = self._spin_and_sleep(handles, deadline, enough, start + self._spin_ns)
-        # As long as answers usually take, a little longer; not at all for slow simulators, whose
-        # steps are not made noticeably longer by a wake-up.
+        # Spin a little longer than answers usually take. Slow simulators get the shortest spin: a
+        # wake-up does not make their steps noticeably longer.
         took = perf_counter_ns() - start
         self._usual_ns += (took - self._usual_ns) >> 3
         is_quick = self._usual_ns < MOST_SPIN_NS
@@ -238,7 +238,7 @@ class WorkerPool:
                     assert handle.wake is not None
                     if handle.wake.fileno() in events:
                         drain(handle.wake)
-                    # An answer may have come just before the death: then it counts.
+                    # An answer that came just before the worker ended counts.
                     if handle.pidfd in events and words[handle.done_at] != handle.order:
                         failures[handle] = "ended"
                 pending = [h for h in pending if h not in failures]
@@ -248,9 +248,9 @@ class WorkerPool:
         return failures
 
     def _drain_others(self, events: dict[int, int], pending: list[WorkerHandle]) -> None:
-        """Take late wake-ups and early deaths out of the way, or they would wake us for ever.
+        """Remove late wake-ups and workers that ended, or epoll would return at once for ever.
 
-        A worker that dies after its answer is found dead when it gets its next order.
+        A worker that ends after its answer is replaced when it gets its next order.
         """
         for handle in self.handles:
             if handle in pending or not handle.is_alive:
@@ -262,17 +262,17 @@ class WorkerPool:
                 handle.is_known_dead = True
 
     def _forget(self, handle: WorkerHandle) -> None:
-        """Wait for nothing more from a worker."""
+        """Stop watching a worker."""
         for fd in (handle.wake.fileno() if handle.wake else -1, handle.pidfd):
             with contextlib.suppress(OSError, ValueError):
                 self._epoll.unregister(fd)
 
     def give_up(self, handle: WorkerHandle) -> None:
-        """Make sure that a worker is gone, and drop its descriptors."""
+        """Make sure that a worker has ended, and close its descriptors."""
         handle.kill()
         self._forget(handle)
         handle.has_exited(GRACE_S)
-        handle.let_go()
+        handle.close_descriptors()
 
     def make_ready(self, handle: WorkerHandle, seeds: tuple[int, ...]) -> None:
         """Wait for a replacement; one that fails at once is replaced again, within the budget."""
@@ -281,27 +281,27 @@ class WorkerPool:
                 self.receive_start(handle, "ready", monotonic() + self.config.start_timeout_s)
             except ManipleError:
                 self.give_up(handle)
-                if handle.count_death(self.config.restart_window_s) > self.config.max_restarts:
+                if handle.count_failure(self.config.restart_window_s) > self.config.max_restarts:
                     raise
                 self.launch(handle, seeds)
                 continue
             handle.is_ready = True
 
-    def evidence(self, handle: WorkerHandle, how: str) -> tuple[str, str]:
-        """Return the cause of a death in words, and the traceback or stack that was left."""
+    def diagnose(self, handle: WorkerHandle, how: str) -> tuple[str, str]:
+        """Return why a worker failed, and the traceback or stack that it left."""
         if how == "hung":
             handle.kill(STACK_SIGNAL)
             until = perf_counter() + 0.06
-            while not handle.last_words() and perf_counter() < until:
+            while not handle.stack_dump() and perf_counter() < until:
                 sleep(0.005)
             cause = f"gave no answer in {self.config.step_timeout_s:g} s and was killed"
         else:
             cause = self._cause(handle)
-        texts = (self._told_error(handle), handle.last_words())
+        texts = (self._sent_traceback(handle), handle.stack_dump())
         return cause, "\n".join(text for text in texts if text)
 
-    def _told_error(self, handle: WorkerHandle) -> str:
-        """Fetch the traceback that a worker sent before it went, if it did."""
+    def _sent_traceback(self, handle: WorkerHandle) -> str:
+        """Return the traceback that a worker sent before it ended, if it sent one."""
         if handle.channel is None:
             return ""
         try:
@@ -323,7 +323,7 @@ class WorkerPool:
         return f"exited with code {status}"
 
     def close(self) -> None:
-        """Stop every worker; whatever has happened before, and how often it is called."""
+        """Stop every worker; a second call does nothing."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -340,7 +340,7 @@ class WorkerPool:
             handle.kill()
         for handle in alive:
             handle.has_exited(GRACE_S)
-            handle.let_go()
+            handle.close_descriptors()
         self._epoll.close()
         SHARED.give_back()
 

@@ -17,13 +17,13 @@ from typing import NoReturn
 from maniple.core.child import die_with, start_child
 from maniple.core.errors import ManipleError
 from maniple.engine.channel import ChannelTimeout, receive_message, send_message
-from maniple.engine.lifetime import live_and_exit, one_thread_each
+from maniple.engine.lifetime import one_thread_each, run_and_exit
 
 START_SECONDS = 60.0
 
 
 class Zygote:
-    """The parent's handle: asks for workers, and is told how they ended.
+    """The parent's side: asks for workers, and receives how they ended.
 
     It is exec'd, so that it has no thread, no GL context and no torch to inherit; it forks, so
     that the 64th worker is ready in milliseconds and shares its memory with the first.
@@ -41,7 +41,7 @@ class Zygote:
             self.close()
             raise ManipleError(
                 "The process that workers are forked from did not start. "
-                f"Try by handle: {sys.executable} -c 'import mujoco, gymnasium'"
+                f"Try: {sys.executable} -c 'import mujoco, gymnasium'"
             ) from None
 
     @property
@@ -55,8 +55,8 @@ class Zygote:
         send_message(self._channel, ("fork", len(job)), monotonic() + START_SECONDS)
         _send_with_fds(self._channel, job, fds)
         while True:
-            word, value, *rest = receive_message(self._channel, monotonic() + START_SECONDS)
-            if word == "forked":
+            kind, value, *rest = receive_message(self._channel, monotonic() + START_SECONDS)
+            if kind == "forked":
                 return value
             self._statuses[value] = rest[0]
 
@@ -65,10 +65,10 @@ class Zygote:
         until = monotonic() + patience_s
         while pid not in self._statuses:
             try:
-                word, value, *rest = receive_message(self._channel, until)
+                kind, value, *rest = receive_message(self._channel, until)
             except (EOFError, ChannelTimeout):
                 return None
-            if word == "ended":
+            if kind == "ended":
                 self._statuses[value] = rest[0]
         return self._statuses.pop(pid)
 
@@ -82,10 +82,10 @@ class Zygote:
     def _read_statuses(self) -> None:
         while True:
             try:
-                word, value, *rest = receive_message(self._channel, monotonic())
+                kind, value, *rest = receive_message(self._channel, monotonic())
             except (EOFError, ChannelTimeout):
                 return
-            if word == "ended":
+            if kind == "ended":
                 self._statuses[value] = rest[0]
 
 
@@ -100,7 +100,7 @@ def _start(words: list[str], fd: int) -> subprocess.Popen:
 
 
 class _Shared:
-    """One zygote for all engines of this process, gone with the last of them."""
+    """One zygote for all engines of this process; it ends with the last of them."""
 
     def __init__(self) -> None:
         self._zygote: Zygote | None = None
@@ -108,18 +108,18 @@ class _Shared:
         self._lock = threading.Lock()
 
     def borrow(self, preload: Sequence[str]) -> Zygote:
-        """Return the zygote, starting one if there is none that lives."""
+        """Return the zygote; start one if none is running."""
         with self._lock:
             self._users += 1
             return self._living(preload)
 
     def renew(self, preload: Sequence[str]) -> Zygote:
-        """Return a living zygote to somebody who has borrowed one already."""
+        """Return a running zygote to an engine that has borrowed one already."""
         with self._lock:
             return self._living(preload)
 
     def give_back(self) -> None:
-        """End the zygote if nobody else needs it."""
+        """End the zygote if no other engine uses it."""
         with self._lock:
             self._users -= 1
             if self._users <= 0 and self._zygote is not None:
@@ -127,7 +127,7 @@ class _Shared:
                 self._zygote = None
 
     def end(self) -> None:
-        """End it whoever uses it: the process is about to exit."""
+        """End it even if engines use it: the process is about to exit."""
         if self._zygote is not None:
             self._zygote.close()
             self._zygote = None
@@ -169,7 +169,7 @@ def _receive_with_fds(channel: socket.socket, size: int) -> tuple[bytes, list[in
 
 
 def _serve(fd: int, preload: Sequence[str]) -> None:
-    """Be the zygote: import, then fork on request until the parent is gone."""
+    """Run the zygote: import, then fork on request until the parent has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     import gc
     import importlib
@@ -177,7 +177,7 @@ def _serve(fd: int, preload: Sequence[str]) -> None:
     for module in preload:
         importlib.import_module(module)
     gc.collect()
-    # Objects made so far are never looked at again by a collector, so that workers share them.
+    # The collector never touches objects made so far, so that workers share their memory.
     gc.freeze()
     channel = socket.socket(fileno=fd)
     wake, bell = socket.socketpair()
@@ -191,7 +191,7 @@ def _serve(fd: int, preload: Sequence[str]) -> None:
         readable, _, _ = select.select([channel, wake], [], [])
         if wake in readable:
             wake.recv(4096)
-            _tell_ended(channel)
+            _report_ended(channel)
         if channel in readable:
             try:
                 _, size = receive_message(channel)
@@ -206,7 +206,7 @@ def _serve(fd: int, preload: Sequence[str]) -> None:
             send_message(channel, ("forked", pid))
 
 
-def _tell_ended(channel: socket.socket) -> None:
+def _report_ended(channel: socket.socket) -> None:
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -232,7 +232,7 @@ def _become_worker(channel: socket.socket, bells: tuple, job: bytes, fds: list[i
 
         work(job, fds)
 
-    live_and_exit(live)
+    run_and_exit(live)
 
 
 if __name__ == "__main__":

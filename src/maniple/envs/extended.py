@@ -47,7 +47,7 @@ class ExtendedTask:
         raise NotImplementedError
 
     def get_termination(self, physics: Physics) -> bool:
-        """Tell whether the episode has come to its end."""
+        """Return whether the episode has come to its end."""
         return False
 
     def get_sim_metadata(self) -> dict:
@@ -101,7 +101,7 @@ class Physics:
 
 
 def is_extended(task: type) -> bool:
-    """Tell whether a class is a per-environment task, by what it offers."""
+    """Return whether a class is a per-environment task, by what it offers."""
     return all(hasattr(task, name) for name in ("XML_PATH", "ACTION_SPACE", "OBSERVATION_SPACE"))
 
 

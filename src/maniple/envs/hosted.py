@@ -223,7 +223,7 @@ class HostedGroup:
         seen.clear()
 
     def row_infos(self) -> dict[int, dict[str, Any]]:
-        """Return and forget what the environments said."""
+        """Return and forget the infos of the environments."""
         row_infos, self._row_infos = self._row_infos, {}
         return row_infos
 
@@ -271,7 +271,7 @@ class HostedGroup:
         return found
 
     def _write(self, packer: Packer, row: int, obs: Any) -> bool:
-        """Write a row's observation; tell whether it is finite.
+        """Write a row's observation; return whether it is finite.
 
         Raises:
             TypeError, ValueError: It is not what its space says.

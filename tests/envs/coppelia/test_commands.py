@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from rlbench_fixtures import STANDIN, make_root
+from rlbench_fixtures import DISPLAY, STANDIN, make_root
 
 from maniple.data.demos import load
 
@@ -19,7 +19,7 @@ def variables(tmp_path):
     paths = [STANDIN / "v120", STANDIN / "shared", ROOT / "src"]
     root = make_root(tmp_path / "CoppeliaSim")
     env = {**os.environ, "PYTHONPATH": ":".join(map(str, paths)), "TMPDIR": str(tmp_path)}
-    return {**env, "COPPELIASIM_ROOT": str(root)}
+    return {**env, "COPPELIASIM_ROOT": str(root), **DISPLAY}
 
 
 def maniple(env, *words, code=0):

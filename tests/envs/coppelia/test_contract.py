@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from rlbench_fixtures import STANDIN, make_root, version  # noqa: F401
+from rlbench_fixtures import DISPLAY, STANDIN, make_root, version  # noqa: F401
 
 from maniple.envs.coppelia import variables
 from maniple.envs.rlbench.config import ARM_MODES
@@ -18,7 +18,7 @@ SOURCE = Path(__file__).parents[3] / "src"
 
 def run(version, tmp_path, script, *words):
     root = make_root(tmp_path / "CoppeliaSim")
-    env = {**os.environ, **variables(root, True, os.environ), "TMPDIR": str(tmp_path)}
+    env = {**os.environ, **variables(root, True, os.environ), "TMPDIR": str(tmp_path)} | DISPLAY
     paths = [STANDIN / version, STANDIN / "shared", SOURCE]
     env["PYTHONPATH"] = ":".join(map(str, paths))
     words = [sys.executable, str(STANDIN / script), *map(str, words)]

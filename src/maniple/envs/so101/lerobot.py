@@ -31,7 +31,7 @@ FALL_OFF = np.exp([-1.0 / (2 * VARIANCE_M2)])
 
 
 class LeRobot(Task):
-    """Grasp the gripper at the green point above the table."""
+    """Hold the gripper at the green point above the table."""
 
     robot = SO101_STIFF
     base = (-0.2, 0.0, TABLE_M)
