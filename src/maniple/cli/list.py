@@ -64,7 +64,9 @@ def _show(answer: dict[str, Any]) -> None:
             table.add_row(robot["name"], ", ".join(robot["joints"]))
     else:
         for name in ("task", "robot", "expert", "cameras", "what it is about"):
-            table.add_column(name)
+            # An id is there to be copied: it is never shortened.
+            is_whole = name in ("task", "robot", "expert")
+            table.add_column(name, no_wrap=is_whole, overflow="ignore" if is_whole else "fold")
         for task in answer["tasks"]:
             table.add_row(
                 task["id"],
@@ -73,4 +75,6 @@ def _show(answer: dict[str, Any]) -> None:
                 ", ".join(task["cameras"]),
                 task["sentence"] + (" (experimental)" if task["experimental"] else ""),
             )
-    Console().print(table)
+    console = Console()
+    # In a pipe there is no screen to fit.
+    console.print(table, width=None if console.is_terminal else 200)

@@ -41,10 +41,17 @@ def run(options: Options) -> dict[str, Any]:
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.add_subplot()
     ends: dict[str, float] = {}
+    left_out: list[str] = []
     for path in options.runs:
-        x, y = _curve(path, options.metric, options.by)
+        points = _curve(path, options.metric, options.by)
+        if points is None:
+            left_out.append(str(path))
+            continue
+        x, y = points
         axes.plot(x, y, marker="o", markersize=3, label=path.name)
         ends[str(path)] = y[-1]
+    if not ends:
+        raise BadConfig(_nothing(options))
     axes.set_xlabel("environment steps" if options.by == "step" else options.by)
     axes.set_ylabel(options.metric)
     if options.metric.endswith("success"):
@@ -55,22 +62,39 @@ def run(options: Options) -> dict[str, Any]:
     options.out.parent.mkdir(parents=True, exist_ok=True)
     FigureCanvasAgg(figure).print_png(str(options.out))
     if not options.json:
+        for path in left_out:
+            print(f"left out {path}: it has no {options.metric!r} yet")
         print(f"look at  {options.out}")
-    return {"out": str(options.out), "metric": options.metric, "last": ends}
+    return {
+        "out": str(options.out), "metric": options.metric, "last": ends, "left_out": left_out,
+    }  # fmt: skip
 
 
-def _curve(path: Path, metric: str, by: str) -> tuple[list[float], list[float]]:
+def _curve(path: Path, metric: str, by: str) -> tuple[list[float], list[float]] | None:
+    """Return the points of one run; None: it has none."""
+    points = [
+        (line[by], line[metric])
+        for line in _lines(path)
+        if line.get(metric) is not None and by in line
+    ]
+    if not points:
+        return None
+    x, y = zip(*points, strict=True)
+    return list(x), list(y)
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
     from maniple.run.log import read_lines
 
     file = path / "metrics.jsonl"
     if not file.exists():
         raise BadConfig(f"{path} is no run folder: it has no metrics.jsonl.")
-    lines = read_lines(file)
-    points = [
-        (line[by], line[metric]) for line in lines if line.get(metric) is not None and by in line
-    ]
-    if not points:
-        known = sorted({name for line in lines for name in line})
-        raise BadConfig(f"{path} has no {metric!r} over {by!r}. It has: {', '.join(known)}.")
-    x, y = zip(*points, strict=True)
-    return list(x), list(y)
+    return read_lines(file)
+
+
+def _nothing(options: Options) -> str:
+    runs = ", ".join(map(str, options.runs))
+    known = sorted({name for path in options.runs for line in _lines(path) for name in line})
+    if not known:
+        return f"{runs} has no metrics yet."
+    return f"{runs} has no {options.metric!r} over {options.by!r}. It has: {', '.join(known)}."
