@@ -260,8 +260,8 @@ def _choose(engine: str, made_of: Any, num_envs: int, workers: int | None) -> st
 
     if _is_alone(made_of):
         return "process"
-    is_state_only = isinstance(made_of, TaskRecipe) and not made_of.config.cameras
-    if workers is None and (is_state_only or num_envs == 1):
+    is_native = isinstance(made_of, TaskRecipe) and made_of.preferred_engine == "native"
+    if workers is None and (is_native or num_envs == 1):
         return "native"
     return "process"
 

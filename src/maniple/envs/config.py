@@ -7,6 +7,7 @@ from math import isfinite
 
 from maniple.core.errors import BadConfig, closest
 from maniple.core.spec import IMAGE_KINDS
+from maniple.sim.renderer import QUALITIES, check_renderer
 
 CONTROLS = (
     "raw",
@@ -21,7 +22,6 @@ CONTROLS = (
 )
 GRASPS = (None, "attach", "contact")
 REWARDS = ("dense", "sparse")
-QUALITIES = ("lean", "fine")
 RENDER_MODES = (None, "rgb_array", "human")
 
 
@@ -61,6 +61,10 @@ class EnvConfig:
     """What those pictures show: rgb, depth (metres), segmentation (geom numbers, -1: nothing),
     mask (body numbers, 0: the world), point_cloud (metres, world)."""
 
+    renderer: str = "auto"
+    """What draws pictures: mujoco (OpenGL), rays (needs no GL library), or auto: mujoco where GL
+    works, else rays."""
+
     quality: str = "lean"
     """lean (no shadows, coarse round shapes, fast) or fine."""
 
@@ -98,6 +102,7 @@ class EnvConfig:
         _one_of("reward", self.reward, REWARDS)
         _one_of("render_mode", self.render_mode, RENDER_MODES)
         _one_of("quality", self.quality, QUALITIES)
+        check_renderer(self.renderer)
         _one_of("grasp", self.grasp, GRASPS)
         for name in ("cameras", "image_size", "image_kinds", "observations"):
             value = getattr(self, name)

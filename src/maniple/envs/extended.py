@@ -19,7 +19,14 @@ from maniple.core.space import flatten, layout_of
 from maniple.core.spec import Layout
 from maniple.core.step import StepArrays
 from maniple.envs.config import EnvConfig
-from maniple.sim.camera import Painter, camera_index, painter, picture
+from maniple.sim.render_source import DataSource
+from maniple.sim.renderer import (
+    Renderer,
+    camera_index,
+    make_renderer,
+    render_still,
+    resolve_renderer,
+)
 from maniple.sim.scene import load_model
 
 INF = float("inf")
@@ -56,10 +63,11 @@ class ExtendedTask:
 class Physics:
     """One simulation as a task sees it: MuJoCo's model and data, and named access."""
 
-    def __init__(self, model: mujoco.MjModel) -> None:
+    def __init__(self, model: mujoco.MjModel, renderer: str = "auto") -> None:
         self.model = model
         self.data = mujoco.MjData(model)
-        self._painter: Painter | None = None
+        self._renderer_name = renderer
+        self._renderer: Renderer | None = None
 
     @property
     def named(self) -> Physics:
@@ -86,16 +94,17 @@ class Physics:
         self, height: int = 240, width: int = 320, camera_id: str | int = -1
     ) -> NDArray[np.uint8]:
         """Return a picture, (height, width, 3)."""
-        if self._painter is None:
-            self._painter = painter(self.model, width, height, quality="fine")
+        if self._renderer is None:
+            source, size = DataSource(self.model, self.data), (height, width)
+            self._renderer = make_renderer(self._renderer_name, source, size, "fine")
         camera = camera_id if camera_id == -1 else camera_index(self.model, camera_id)
-        return picture(self._painter, self.model, self.data, int(camera), width, height)
+        return render_still(self._renderer, 0, int(camera), width, height)
 
     def close(self) -> None:
         """Let go of the renderer."""
-        if self._painter is not None:
-            self._painter.close()
-            self._painter = None
+        if self._renderer is not None:
+            self._renderer.close()
+            self._renderer = None
 
 
 def is_extended(task: type) -> bool:
@@ -146,7 +155,7 @@ class ExtendedGroup:
         self.first_row = first_row
         self.tasks = [recipe.task() for _ in range(num_envs)]
         model = load_model(recipe.task.XML_PATH)
-        self.physics = [Physics(model) for _ in range(num_envs)]
+        self.physics = [Physics(model, self.config.renderer) for _ in range(num_envs)]
         if model.nu != self.contract.action["action"].size:
             raise BadModel(
                 f"{recipe.task.__name__}.ACTION_SPACE has {self.contract.action['action'].size} "
@@ -270,6 +279,11 @@ class ExtendedRow:
     def physics(self) -> Physics:
         """The row's simulation."""
         return self._group.physics[self._row]
+
+    @property
+    def renderer(self) -> str:
+        """Name of the renderer that draws this row."""
+        return resolve_renderer(self._group.config.renderer)
 
     @property
     def np_random_seed(self) -> int:

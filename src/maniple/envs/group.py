@@ -24,9 +24,16 @@ from maniple.envs.config import EnvConfig
 from maniple.envs.motion import Motion
 from maniple.envs.row import Row, has_display
 from maniple.envs.task import Task
-from maniple.sim.camera import Painter, camera_index, painter, picture
-from maniple.sim.paint import Paint
 from maniple.sim.randomise import Randomiser
+from maniple.sim.render_source import SimulationSource
+from maniple.sim.renderer import (
+    Renderer,
+    camera_index,
+    make_renderer,
+    render_still,
+    resolve_renderer,
+    wants_one_process,
+)
 from maniple.sim.scene import compile_model
 from maniple.sim.simulation import Simulation
 from maniple.sim.state import State
@@ -46,6 +53,12 @@ class TaskRecipe:
         group = self.group(1, 1)
         group.close()
         return group.contract
+
+    @property
+    def preferred_engine(self) -> str:
+        """process where workers draw side by side, native where there is nothing to multiply."""
+        draws = bool(self.config.cameras) and not wants_one_process(self.config.renderer)
+        return "process" if draws else "native"
 
     def group(self, num_envs: int, threads: int, rank: int = 0, first_row: int = 0) -> TaskGroup:
         """Build rows `first_row` and following."""
@@ -81,7 +94,6 @@ class TaskGroup:
         self.motion = Motion(task, config, self.sim, self.state, threads)
         self._tells = type(task).sentences is not Task.sentences
         self._observe = _chosen(task, config.observations)
-        self._paint = Paint(self.model)
         self.randomiser = Randomiser(self.sim, task.randomisation) if config.randomize else None
         self._limit = config.max_episode_steps or task.episode_steps
         self._is_sparse = config.reward == "sparse"
@@ -90,9 +102,10 @@ class TaskGroup:
         self._remarks: dict[int, dict[str, Any]] = {}
         self._actions: NDArray | None = None
         self._rows: dict[int, Row] = {}
-        self._cameras = Cameras(self.sim, config) if config.cameras else None
+        self._source = SimulationSource(self.sim, config.randomize)
+        self._cameras = Cameras(self._source, config) if config.cameras else None
         self._drawn = np.zeros(num_envs, np.bool_)
-        self._painter: Painter | None = None
+        self._still_renderer: Renderer | None = None
         self.sim.settle(np.arange(num_envs))
         self.contract = self._describe()
         self._out = self._previous = StepArrays(
@@ -186,32 +199,34 @@ class TaskGroup:
 
     def picture(self, row: int, camera: str | int, width: int, height: int) -> NDArray[np.uint8]:
         """Return a picture of a row for people, (height, width, 3)."""
-        if self._painter is None:
-            self._painter = painter(self.model, width, height, quality="fine")
-        model = self.row_model(row) if self.randomiser or self._paint else self.model
+        if self._still_renderer is None:
+            size = (height, width)
+            self._still_renderer = make_renderer(self.config.renderer, self._source, size, "fine")
         index = camera_index(self.model, camera)
-        return picture(self._painter, model, self.sim.data(row), index, width, height)
+        return render_still(self._still_renderer, row, index, width, height)
+
+    @property
+    def renderer(self) -> str:
+        """Name of the renderer that draws."""
+        return resolve_renderer(self.config.renderer)
 
     def row_model(self, row: int) -> mujoco.MjModel:
         """Return a copy of a row's model, with what was randomised and in its colours."""
-        model = self.sim.row_model(row)
-        if self._paint:
-            self._paint.apply(model, self.state.bind("userdata")[row])
-        return model
+        return self._source.row_model(row)
 
     def close(self) -> None:
         """Let go of windows and drawing memory."""
         for row in self._rows.values():
             row.close()
-        if self._painter is not None:
-            self._painter.close()
-            self._painter = None
+        if self._still_renderer is not None:
+            self._still_renderer.close()
+            self._still_renderer = None
         if self._cameras is not None:
             self._cameras.close()
 
-    def _draw(self, sight: Cameras) -> None:
-        self._drawn |= sight.stale
-        sight.draw(self._out, self._previous, self.randomiser is not None)
+    def _draw(self, cameras: Cameras) -> None:
+        self._drawn |= cameras.stale
+        cameras.draw(self._out, self._previous)
         if self.config.render_every > 1:
             self._out.extras["rendered"][...] = self._drawn
 

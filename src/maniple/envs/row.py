@@ -60,6 +60,11 @@ class Row:
         return self._group.row_model(self._row)
 
     @property
+    def renderer(self) -> str:
+        """Name of the renderer that draws this row."""
+        return self._group.renderer
+
+    @property
     def np_random_seed(self) -> int:
         """The seed that this row was last reset with."""
         return int(self._group.seeds.seed[self._row])

@@ -211,7 +211,7 @@ class Simulator:
                 point_cloud=is_on and "point_cloud" in config.image_kinds,
                 mask=is_on and "mask" in config.image_kinds,
                 image_size=(width, height),
-                render_mode=modes.OPENGL if config.renderer == "opengl" else modes.OPENGL3,
+                render_mode=getattr(modes, config.coppelia_renderer.upper()),
                 masks_as_one_channel=True,
                 depth_in_meters=True,
             )
