@@ -24,6 +24,7 @@ from maniple.envs.config import EnvConfig
 from maniple.envs.motion import Motion
 from maniple.envs.row import Row, has_display
 from maniple.envs.task import Task
+from maniple.sim.control.control import actuators
 from maniple.sim.randomise import Randomiser
 from maniple.sim.render_source import SimulationSource
 from maniple.sim.renderer import (
@@ -34,6 +35,8 @@ from maniple.sim.renderer import (
     resolve_renderer,
     wants_one_process,
 )
+from maniple.sim.robots.robot import Robot
+from maniple.sim.robots.table import find_robot
 from maniple.sim.scene import compile_model
 from maniple.sim.simulation import Simulation
 from maniple.sim.state import State
@@ -81,6 +84,7 @@ class TaskGroup:
         self.config = config
         self.rows = num_envs
         self.first_row = first_row
+        task.robot = choose_robot(task, config.robot)
         task.configure(config)
         if config.variation is not None:
             check_variation(config.variation, task.variations)
@@ -324,13 +328,13 @@ class TaskGroup:
         return {row: why for row, why in bad.items() if row not in self._held}
 
     def _home(self, rows: NDArray[np.intp]) -> None:
-        robot = self.task.robot
-        names, home = (*robot.joints, robot.gripper), robot.home
-        if robot.twin:
-            names, home = (*names, robot.twin), (*home, home[-1])
-        home = np.repeat(np.array(home)[None], len(rows), axis=0)
-        self.state.put(rows, {name: home[:, k] for k, name in enumerate(names)})
-        self.state.ctrl[rows[:, None], [self.model.actuator(n).id for n in names]] = home
+        robot, model = self.task.robot, self.model
+        home = np.repeat(np.array(robot.home)[None], len(rows), axis=0)
+        self.state.put(rows, {name: home[:, k] for k, name in enumerate(robot.all_joints)})
+        servos = actuators(model, robot.all_joints)
+        # A velocity servo's target at rest is 0, which it is already.
+        holds = model.actuator_biasprm[servos, 1] != 0
+        self.state.ctrl[rows[:, None], servos[holds]] = home[:, holds]
 
     def _describe(self) -> Contract:
         task = self.task
@@ -396,6 +400,19 @@ def _chosen(task: Task, names: tuple[str, ...] | None) -> Callable[[State], dict
         return {name: value for name, value in seen.items() if name in names}
 
     return observe
+
+
+def choose_robot(task: Task, name: str | None) -> Robot:
+    """Return the robot that a config names, where the task can take it, else the task's own."""
+    if name is None or name == task.robot.name:
+        return task.robot
+    robot = find_robot(name)
+    if task.robots is not None and robot.name not in task.robots:
+        raise BadConfig(
+            f"{type(task).__name__} cannot take the robot {robot.name!r}, only: "
+            f"{', '.join((task.robot.name, *task.robots))}."
+        )
+    return robot
 
 
 def build_model(task: Task) -> mujoco.MjModel:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from maniple.core.seeds import Draws
 from maniple.sim.randomise import Randomisation
 from maniple.sim.robots.robot import Robot
-from maniple.sim.robots.so101 import SO101
+from maniple.sim.robots.table import find_robot
 from maniple.sim.scene import new_scene
 from maniple.sim.state import State
 
@@ -28,7 +28,10 @@ class Task:
     language-conditioned policies read.
     """
 
-    robot: Robot = SO101
+    robot: Robot = find_robot("so101")
+    """A robot, or in a subclass also its name in the table ROBOTS."""
+    robots: tuple[str, ...] | None = ()
+    """Names of other robots that the task can take, as in make_vec(id, robot=...); None: any."""
     base: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """Where the robot's base stands (metres, world)."""
     control: str = "ee"
@@ -68,6 +71,9 @@ class Task:
     """How many versions of the task there are: other colours, other drawers."""
     variation: int | None = None
     """The version of the episodes that begin now; None: drawn for each. `place` heeds it."""
+
+    def __init_subclass__(cls) -> None:
+        cls.robot = find_robot(cls.robot)
 
     @property
     def sentence(self) -> str:

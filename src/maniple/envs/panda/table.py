@@ -14,7 +14,8 @@ from maniple.envs.panda.grasp import Grasp, add_grasp
 from maniple.envs.panda.placement import NEAREST_M, TABLE_M, Corners, scene_pose
 from maniple.envs.task import Bounds, Task
 from maniple.sim.robots.chain import BOX, ROBOT_BIT, WORLD_BIT
-from maniple.sim.robots.panda import FINGER_M, FINGERS, PANDA, SERVOS, TIP_M
+from maniple.sim.robots.panda import FINGER_M, FINGERS, SERVOS, TIP_M
+from maniple.sim.robots.table import find_robot
 from maniple.sim.rotation import mat_quat, mats_quat, quat_mat
 from maniple.sim.state import State, norm
 from maniple.sim.userdata import add_note
@@ -50,7 +51,7 @@ _KP, _KV, _MOST = np.array(SERVOS, np.float64).T
 class PandaTask(Task):
     """Do something on RLBench's table."""
 
-    robot = PANDA
+    robot = find_robot("panda")
     base = BASE_M
     control = "ik"
     ee_low_m = WORKSPACE_LOW_M

@@ -12,8 +12,10 @@ CAMERAS = ("front", "wrist", "left_shoulder", "right_shoulder", "overhead")
 IMAGE_KINDS = ("rgb", "depth", "mask", "point_cloud")
 JOINTS = {"panda": 7, "jaco": 6, "mico": 6, "sawyer": 7, "ur5": 6}
 """Robots that RLBench can put in the Panda's place, and how many joints their arms have."""
-POSE_MODES = ("ik", "planning", "delta_ee")
-ARM_MODES = (*POSE_MODES, "joint_position", "delta_joint", "joint_velocity", "joint_torque")
+POSE_MODES = ("ik", "planning")
+DELTA_MODES = ("delta_ee", "delta_position")
+JOINT_MODES = ("joint_position", "delta_joint", "joint_velocity", "joint_torque")
+ARM_MODES = (*POSE_MODES, *DELTA_MODES, *JOINT_MODES)
 COPPELIA_RENDERERS = ("opengl", "opengl3")
 LOW_DIM = "task_low_dim_state"
 STATES = (
@@ -39,8 +41,9 @@ class RLBenchConfig:
     """The task, in any spelling: OpenDrawer, open_drawer, open-drawer."""
 
     arm_mode: str = "ik"
-    """What actions are: ik or planning (absolute pose x y z qx qy qz qw), delta_ee (a pose to add),
-    joint_position, delta_joint, joint_velocity, joint_torque; then the gripper, 1 open, 0 shut."""
+    """What actions are: ik or planning (absolute pose x y z qx qy qz qw), delta_ee (steps and a
+    rotation vector, as on MuJoCo), delta_position (steps, orientation held), joint_position,
+    delta_joint, joint_velocity, joint_torque; then the gripper, 1 open, 0 shut."""
 
     robot_setup: str = "panda"
     """panda, sawyer, ur5; jaco and mico do not load in RLBench 1.2.0."""

@@ -24,7 +24,7 @@ from maniple.sim.robots.chain import (
     Vec3,
     add_chain,
 )
-from maniple.sim.robots.robot import Robot
+from maniple.sim.robots.robot import GripperRange, Robot
 
 COLOURS = {
     "body": (0.93, 0.93, 0.92, 1.0),
@@ -200,12 +200,10 @@ def _add_servo(
 PANDA = Robot(
     name="panda",
     add=add_panda,
-    joints=JOINTS,
-    gripper="finger1",
-    gripper_closed=FINGER_SHUT_M,
-    gripper_open=FINGER_M,
-    tip="tip",
-    home=(*(radians(d) for d in (0, 10, 0, -50, 0, 70, 45)), FINGER_M),
+    groups={"arm": JOINTS, "gripper": FINGERS},
+    home=(*(radians(d) for d in (0, 10, 0, -50, 0, 70, 45)), FINGER_M, FINGER_M),
+    tips={"arm": "tip"},
+    grippers={"gripper": GripperRange(FINGER_SHUT_M, FINGER_M)},
     down_rpy=(0.0, pi, 0.0),
-    twin="finger2",
+    quat_order="xyzw",
 )
