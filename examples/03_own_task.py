@@ -10,9 +10,10 @@ from maniple.sim.scene import GREEN, add_camera, add_desk, add_marker
 
 
 class Hover(maniple.Task):
-    """Grasp the fingertip at the green ball."""
+    """Hold the fingertip at the green ball."""
 
     cameras = ("front",)
+    proprioception = ("joints", "tip")
     scales: ClassVar = {"near": 1.0, "success": 1.0, "time": -1.0}
 
     def scene(self, spec):

@@ -1,4 +1,4 @@
-"""Grasp the stand-in to the signatures of a contract; print what differs, as JSON.
+"""Hold the stand-in to the signatures of a contract; print what differs, as JSON.
 
 Runs in a process of its own, since the package must not be imported by the tests' own.
 """

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.step import StepArrays
 from maniple.envs.config import EnvConfig
+from maniple.envs.meanings import PICTURES
 from maniple.sim.derived_images import body_mask, points_w
 from maniple.sim.render_source import SimulationSource
 from maniple.sim.renderer import DRAWN_KINDS, Renderer, camera_index, make_renderer
@@ -93,10 +94,11 @@ class Cameras:
 
 def picture_spec(kind: str, size: tuple[int, int]) -> ArraySpec:
     """Return shape, type and bounds of one kind of picture."""
+    means = PICTURES[kind]
     if kind == "rgb":
-        return ArraySpec((*size, 3), np.dtype(np.uint8), 0, 255, image=kind)
+        return ArraySpec((*size, 3), np.dtype(np.uint8), 0, 255, kind, means)
     if kind == "depth":
-        return ArraySpec(size, np.dtype(np.float32), NEAR_M, FAR_M, image=kind)
+        return ArraySpec(size, np.dtype(np.float32), NEAR_M, FAR_M, kind, means)
     if kind == "point_cloud":
-        return ArraySpec((*size, 3), np.dtype(np.float32), -FAR_M, FAR_M, image=kind)
-    return ArraySpec(size, np.dtype(np.int32), -1, np.iinfo(np.int32).max, image=kind)
+        return ArraySpec((*size, 3), np.dtype(np.float32), -FAR_M, FAR_M, kind, means)
+    return ArraySpec(size, np.dtype(np.int32), -1, np.iinfo(np.int32).max, kind, means)

@@ -98,6 +98,8 @@ class TaskGroup:
         self.motion = Motion(task, config, self.sim, self.state, threads)
         self._tells = type(task).sentences is not Task.sentences
         self._observe = _chosen(task, config.observations)
+        if config.cameras:
+            _check_proprioception(task, self.state)
         self.randomiser = Randomiser(self.sim, task.randomisation) if config.randomize else None
         self._limit = config.max_episode_steps or task.episode_steps
         self._is_sparse = config.reward == "sparse"
@@ -362,6 +364,7 @@ class TaskGroup:
                     value.shape[1:],
                     np.dtype(task.observation_dtype),
                     *task.bounds.get(name, (-np.inf, np.inf)),
+                    meaning=task.meanings.get(name, ""),
                 )
                 for name, value in self._observe(self.state).items()
             }
@@ -382,6 +385,23 @@ class TaskGroup:
             reset_options=("variation",),
             variations=task.variations,
         )
+
+
+def _check_proprioception(task: Task, s: State) -> None:
+    """Refuse cameras where a policy on pictures would see the objects' true poses besides."""
+    name, seen = type(task).__name__, task.observe(s)
+    if not task.proprioception:
+        raise BadConfig(
+            f"{name} has cameras but no `proprioception`: name the observations that a real robot "
+            f"has of itself, as in proprioception = ({next(iter(seen))!r},). It has: "
+            f"{', '.join(seen)}."
+        )
+    for wanted in task.proprioception:
+        if wanted not in seen:
+            raise UnknownName(
+                f"{name}.proprioception names {wanted!r}, which it does not observe."
+                f"{closest(wanted, seen)} It has: {', '.join(seen)}."
+            )
 
 
 def _chosen(task: Task, names: tuple[str, ...] | None) -> Callable[[State], dict[str, NDArray]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import mujoco
@@ -56,10 +57,13 @@ class Task:
     observation_dtype: type = np.float32
     bounds: ClassVar[dict[str, Bounds]] = {}
     """Bounds of observations by name; what goes beyond is clipped. Others are unbounded."""
+    meanings: ClassVar[Mapping[str, str]] = {}
+    """Units, frame, quaternion order and range of observations by name, for people."""
     scales: ClassVar[dict[str, float]] = {}
     """Weight of each reward term; the keys are those of `terms`."""
     proprioception: tuple[str, ...] = ()
-    """Observations that a real robot has of itself: what a policy on pictures may see besides."""
+    """Observations that a real robot has of itself: what a policy on pictures may see besides.
+    Needed as soon as there are cameras."""
     has_success: bool = True
     """Whether `success` means anything."""
     randomisation: Randomisation = Randomisation()

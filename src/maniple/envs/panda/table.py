@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import pi
 from typing import TYPE_CHECKING, ClassVar
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
+from maniple.envs.meanings import RLBENCH
 from maniple.envs.panda.grasp import Grasp, add_grasp
 from maniple.envs.panda.placement import NEAREST_M, TABLE_M, Corners, scene_pose
 from maniple.envs.task import Bounds, Task
@@ -72,7 +74,14 @@ class PandaTask(Task):
         "task_low_dim_state": (-10.0, 10.0),
         "variation_index": (0.0, 1000.0),
     }
-
+    meanings: ClassVar[Mapping[str, str]] = RLBENCH
+    proprioception = (
+        "joint_velocities",
+        "joint_positions",
+        "gripper_open",
+        "gripper_pose",
+        "gripper_joint_positions",
+    )
     scales: ClassVar[dict[str, float]] = {
         "reach": 0.3,
         "progress": 0.7,

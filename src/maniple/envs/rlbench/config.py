@@ -83,7 +83,7 @@ class RLBenchConfig:
     """Do not move the scene about between episodes."""
 
     attach_grasped_objects: bool = True
-    """Grasp what is grasped by attaching it to the gripper."""
+    """Hold what is grasped by attaching it to the gripper."""
 
     arm_max_velocity: float = 1.0
     """Of planned paths; not in the fork of PerAct."""

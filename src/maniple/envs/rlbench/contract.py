@@ -10,6 +10,7 @@ from maniple.core.group import Contract
 from maniple.core.space import box, dict_space
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.step import scalar
+from maniple.envs import meanings
 from maniple.envs.rlbench.config import DELTA_MODES, LOW_DIM, POSE_MODES, RLBenchConfig
 from maniple.sim.control.control import DELTA_MEANING, GRIP_MEANING, POSITION_MEANING
 
@@ -58,18 +59,6 @@ def contract(config: RLBenchConfig, low_dim: int | None = None) -> Contract:
     )
 
 
-MEANINGS = {
-    "joint_velocities": "velocities of the arm's joints (rad/s)",
-    "joint_positions": "positions of the arm's joints (rad)",
-    "joint_forces": "torques of the arm's joints (N.m)",
-    "gripper_open": "1 open, 0 shut",
-    "gripper_pose": "tip: position (m), quaternion xyzw; world",
-    "gripper_joint_positions": "how far each finger is open (m), 0 to 0.04",
-    "gripper_touch_forces": "forces on both fingertips, x y z each (N)",
-    "gripper_matrix": "tip: homogeneous matrix (m); world",
-    "variation_index": "number of the episode's variation",
-    LOW_DIM: "what RLBench's task says of its objects: poses (m, quaternion xyzw; world), joints",
-}
 ARM_MEANINGS = {
     "ik": "pose of the tip: position (m), quaternion xyzw; world",
     "planning": "pose of the tip: position (m), quaternion xyzw; world",
@@ -131,16 +120,16 @@ def observations(config: RLBenchConfig, low_dim: int | None = None) -> Layout:
                 f"The size of {name} is known only after CoppeliaSim has started: "
                 "make the environments, and read their observation_space."
             )
-        arrays[name] = ArraySpec(shape, FLOAT, meaning=MEANINGS[name])
+        arrays[name] = ArraySpec(shape, FLOAT, meaning=meanings.RLBENCH[name])
     height, width = config.image_size
+    size = (height, width)
+    shown = {**meanings.PICTURES, "mask": "CoppeliaSim's object handles"}
     kinds = {
-        "rgb": ArraySpec((height, width, 3), np.dtype(np.uint8), 0, 255, "rgb", "colours"),
-        "depth": ArraySpec((height, width), FLOAT, 0.0, np.inf, "depth", "metres, optical axis"),
-        "mask": ArraySpec(
-            (height, width), np.dtype(np.int32), image="mask", meaning="CoppeliaSim's handles"
-        ),
+        "rgb": ArraySpec((*size, 3), np.dtype(np.uint8), 0, 255, "rgb", shown["rgb"]),
+        "depth": ArraySpec(size, FLOAT, 0.0, np.inf, "depth", shown["depth"]),
+        "mask": ArraySpec(size, np.dtype(np.int32), image="mask", meaning=shown["mask"]),
         "point_cloud": ArraySpec(
-            (height, width, 3), FLOAT, image="point_cloud", meaning="x y z (m); world"
+            (*size, 3), FLOAT, image="point_cloud", meaning=shown["point_cloud"]
         ),
     }
     for camera in config.cameras:
