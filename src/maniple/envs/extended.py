@@ -28,6 +28,7 @@ from maniple.sim.renderer import (
     resolve_renderer,
 )
 from maniple.sim.scene import load_model
+from maniple.sim.viewer import Window
 
 INF = float("inf")
 
@@ -269,6 +270,7 @@ class ExtendedRow:
     def __init__(self, group: ExtendedGroup, row: int) -> None:
         self._group = group
         self._row = row
+        self._window: Window | None = None
 
     @property
     def task(self) -> Any:
@@ -349,8 +351,17 @@ class ExtendedRow:
             height or config.height, width or config.width, -1 if camera is None else camera
         )
 
+    def render_to_window(self) -> None:
+        """Open a window at the first call; show the present state at each one."""
+        if self._window is None:
+            self._window = Window(self.physics.model)
+        self._window.show(self.sim_state["integration"])
+
     def close(self) -> None:
-        """Nothing to close: the group owns the renderer."""
+        """Close the window, if there is one; the group owns the renderer."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None
 
 
 def _warnings(data: mujoco.MjData) -> int:

@@ -22,7 +22,7 @@ from maniple.core.step import StepArrays, scalar
 from maniple.envs.cameras import Cameras
 from maniple.envs.config import EnvConfig
 from maniple.envs.motion import Motion
-from maniple.envs.row import Row, has_display
+from maniple.envs.row import Row
 from maniple.envs.task import Task
 from maniple.sim.control.control import actuators
 from maniple.sim.randomise import Randomiser
@@ -40,6 +40,7 @@ from maniple.sim.robots.table import find_robot
 from maniple.sim.scene import compile_model
 from maniple.sim.simulation import Simulation
 from maniple.sim.state import State
+from maniple.sim.viewer import has_display
 
 NOTHING: dict[int, dict[str, Any]] = {}
 
