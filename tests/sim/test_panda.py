@@ -173,13 +173,13 @@ def test_bench_has_actions_for_every_pose_mode(control, chunk):
 
 
 def test_planning_solves_a_drawer_in_five_actions():
-    from maniple.envs.panda.expert import Seen
+    from maniple.envs.panda.expert import Observed
     from maniple.envs.panda.tasks.open_drawer import OpenDrawer
 
     envs = maniple.make_vec("OpenDrawer", 4, control="planning", autoreset_mode="Disabled")
     obs, _ = envs.reset(seed=3)
     for waypoint in maniple.expert("OpenDrawer", 4)._waypoints:
-        pos, turn = waypoint.goal(Seen(obs, OpenDrawer))
+        pos, turn = waypoint.goal(Observed(obs, OpenDrawer))
         grip = np.full((4, 1), waypoint.grip)
         actions = np.concatenate([pos, turn[:, [1, 2, 3, 0]], grip], 1).astype(np.float32)
         obs, *_, info = envs.step(actions)

@@ -60,7 +60,7 @@ class Cameras:
                     spec = picture_spec(kind, config.image_size)
                     pictures[camera, kind] = np.empty((len(rows), *spec.shape), spec.dtype)
         cameras = list(self._cameras.values())
-        self._tool().render(rows.tolist(), cameras, self._drawn, pictures)
+        self._get_renderer().render(rows.tolist(), cameras, self._drawn, pictures)
         self._derive(rows, pictures)
         for name, camera in self._cameras.items() if not is_all else ():
             for kind in config.image_kinds:
@@ -83,7 +83,7 @@ class Cameras:
             self._renderer.close()
             self._renderer = None
 
-    def _tool(self) -> Renderer:
+    def _get_renderer(self) -> Renderer:
         if self._renderer is None:
             config = self._config
             self._renderer = make_renderer(

@@ -1,4 +1,4 @@
-"""Run a batched task in many rows: place, step, observe, reward, notice faults."""
+"""Run a batched task in many rows: place, step, observe, reward, detect faults."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class TaskGroup:
         self._clock = 0
         self._began = np.zeros(num_envs, np.int64)
         self.motion = Motion(task, config, self.sim, self.state, threads)
-        self._tells = type(task).sentences is not Task.sentences
+        self._has_sentences = type(task).sentences is not Task.sentences
         self._observe = _chosen(task, config.observations)
         if config.cameras:
             _check_proprioception(task, self.state)
@@ -150,9 +150,9 @@ class TaskGroup:
         self.motion.begin(rows)
         for row in rows.tolist() if self._held else ():
             self._held.pop(row, None)
-        for row in rows.tolist() if self._tells else ():
-            told = self.row(row)
-            self._remark(row, {"sentence": told.sentence, "variation": told.variation})
+        for row in rows.tolist() if self._has_sentences else ():
+            handle = self.row(row)
+            self._remark(row, {"sentence": handle.sentence, "variation": handle.variation})
 
     def step(self, actions: NDArray, active: NDArray[np.bool_] | None = None) -> None:
         """Step the active rows (None: all)."""
@@ -222,7 +222,7 @@ class TaskGroup:
         return self._source.row_model(row)
 
     def close(self) -> None:
-        """Let go of windows and drawing memory."""
+        """Close windows and free drawing memory."""
         for row in self._rows.values():
             row.close()
         if self._still_renderer is not None:
@@ -356,7 +356,7 @@ class TaskGroup:
                         f"{type(task).__name__}.scales lacks the reward term {name!r}."
                         f"{closest(name, task.scales)}"
                     )
-                # A single term is the reward itself and need not be told twice.
+                # A single term is the reward itself and need not be reported twice.
                 if len(terms) > 1:
                     extras[f"terms.{name}"] = scalar()
         observation = Layout(

@@ -37,7 +37,7 @@ class Motion:
         self._task = task
         self._state = state
         self._ramp = task.ramp if len(task.ramp) > 1 else ()
-        self._notices = type(task).notice is not Task.notice
+        self._has_after_step = type(task).after_step is not Task.after_step
         self._invalid = self.control.invalid
         self._invalid_count = np.zeros(sim.rows, np.int64)
         self._penalty = config.invalid_penalty
@@ -52,14 +52,14 @@ class Motion:
 
     @property
     def extras(self) -> dict[str, ArraySpec]:
-        """What `write` tells of every row."""
+        """Arrays that `write` fills for every row."""
         if self._invalid is None:
             return {}
         # The count is of the episode so far: a chunk shows only its last step's flag.
         return {"invalid_action": scalar(np.bool_), "invalid_actions": scalar(np.int64)}
 
     def begin(self, rows: NDArray[np.intp] | int, refused: int = 0) -> None:
-        """Forget what was refused in the episodes before; go on with a count of this one's."""
+        """Reset the count of refused actions in rows that begin an episode, or restore it."""
         if self._invalid is not None:
             self._invalid[rows] = False
         self._invalid_count[rows] = refused
@@ -71,8 +71,8 @@ class Motion:
     def step(self, actions: NDArray, active: NDArray[np.bool_] | None) -> None:
         """Let the active rows (None: all) carry out one action each."""
         self.control.execute(actions, active, self)
-        if self._notices:
-            self._task.notice(self._state, active)
+        if self._has_after_step:
+            self._task.after_step(self._state, active)
         if self._invalid is not None:
             if active is not None:
                 self._invalid &= active
@@ -105,12 +105,12 @@ class Motion:
             for row in np.flatnonzero(moving):
                 self.ctrl[row] = paths[row][k]
             self.sim.step(moving, substeps)
-            if self._notices:
-                task.notice(state, moving)
+            if self._has_after_step:
+                task.after_step(state, moving)
             lengths = np.where(task.success(state) & ~was_solved, 0, lengths)
 
     def write(self, out: StepArrays) -> None:
-        """Tell which actions were refused, and take off what that costs."""
+        """Write which actions were refused, and subtract the penalty."""
         if self._invalid is None:
             return
         out.extras.arrays["invalid_action"][...] = self._invalid

@@ -1,4 +1,4 @@
-"""What a task says of itself; written once, batched over environments, run by every engine."""
+"""The definition of a task: written once, batched over environments, run by every engine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Bounds = tuple[float, float]
 
 
 class Task:
-    """A scene, a start, a sight, a reward and an end. Arrays have the env axis first.
+    """A scene, initial states, observations, a reward and an end. Arrays have the env axis first.
 
     Override what differs; the first line of the docstring is the sentence that people and
     language-conditioned policies read.
@@ -74,7 +74,7 @@ class Task:
     variations: int = 1
     """How many versions of the task there are: other colours, other drawers."""
     variation: int | None = None
-    """The version of the episodes that begin now; None: drawn for each. `place` heeds it."""
+    """The version of the episodes that begin now; None: drawn for each. `place` uses it."""
 
     def __init_subclass__(cls) -> None:
         cls.robot = find_robot(cls.robot)
@@ -85,13 +85,13 @@ class Task:
         return (self.__doc__ or type(self).__name__).strip().splitlines()[0].rstrip(".")
 
     def configure(self, config: EnvConfig) -> None:
-        """Take over the settings that concern the task itself."""
+        """Read the settings that concern the task itself."""
 
     def sentences(self, variation: int) -> list[str]:
         """Return ways of saying what the robot is asked to do in one variation."""
         return [self.sentence]
 
-    def notice(self, s: State, active: NDArray[np.bool_] | None) -> None:
+    def after_step(self, s: State, active: NDArray[np.bool_] | None) -> None:
         """Write notes after a step of the active rows (None: all); see `State.note`."""
 
     def spec(self) -> mujoco.MjSpec:

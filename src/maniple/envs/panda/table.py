@@ -107,11 +107,11 @@ class PandaTask(Task):
     """attach: a shut gripper holds what is between its fingers, as in RLBench; contact: friction
     does, where the expert has shown that it is enough."""
 
-    _hold: Grasp | None = None
-    _seen: tuple[State, NDArray, NDArray] | None = None
+    _grasp: Grasp | None = None
+    _low_dim_index: tuple[State, NDArray, NDArray] | None = None
 
     def configure(self, config: EnvConfig) -> None:
-        """Take over how to grasp."""
+        """Set how to grasp."""
         self.grasp = config.grasp or self.grasp
         if self.grasp == "contact":
             # At 5 ms a block squeezed by two fingers shakes itself loose.
@@ -147,12 +147,12 @@ class PandaTask(Task):
         """Draw where things are in a scene that stands at `base` (rows, 7)."""
         raise NotImplementedError
 
-    def notice(self, s: State, active: NDArray[np.bool_] | None) -> None:
+    def after_step(self, s: State, active: NDArray[np.bool_] | None) -> None:
         """Keep the note of what is held."""
         if self.graspable:
-            if self._hold is None:
-                self._hold = Grasp(s, self.graspable, self.grasp == "attach")
-            self._hold.update(s, active)
+            if self._grasp is None:
+                self._grasp = Grasp(s, self.graspable, self.grasp == "attach")
+            self._grasp.update(s, active)
 
     def observe(self, s: State) -> dict[str, NDArray]:
         """Return RLBench's low-dimensional observations."""
@@ -195,11 +195,11 @@ class PandaTask(Task):
         }
 
     def _low_dim(self, s: State) -> NDArray:
-        if self._seen is None or self._seen[0] is not s:
+        if self._low_dim_index is None or self._low_dim_index[0] is not s:
             bodies = np.array([s.model.body(name).id for name in self.bodies], np.intp)
             joints = np.array([s.model.joint(name).qposadr[0] for name in self.joints], np.intp)
-            self._seen = (s, bodies, joints)
-        _, bodies, joints = self._seen
+            self._low_dim_index = (s, bodies, joints)
+        _, bodies, joints = self._low_dim_index
         out = np.empty((s.rows, 7 * len(bodies) + len(joints)))
         poses = out[:, : 7 * len(bodies)].reshape(s.rows, len(bodies), 7, copy=False)
         poses[..., :3] = s.bind("xpos")[:, bodies]

@@ -97,7 +97,7 @@ class Kinematics:
         are there are left alone, so that a row's bits do not depend on the others.
         """
         tip, turn = self.forward(q)
-        pos, mat = _carrot(tip, turn, goal_pos, goal_mat, how)
+        pos, mat = _next_pose(tip, turn, goal_pos, goal_mat, how)
         error = pose_error(tip, turn, pos, mat)
         home = how.pull * (np.asarray(how.posture) - q)
         free = np.ones_like(q)
@@ -142,7 +142,7 @@ class Approach:
     """Beyond this the step counts as impossible."""
 
 
-def _carrot(
+def _next_pose(
     tip: NDArray, turn: NDArray, pos: NDArray, mat: NDArray, how: Approach
 ) -> tuple[NDArray, NDArray]:
     """The pose at the end of one step of a straight line to the goal, turning evenly."""

@@ -74,7 +74,7 @@ class Planning:
         goal = line[-1] if line else find_near(self._kinematics, start, pos, mat, seed)
         if goal is None:
             return None
-        self._collision.look(sim.data(row), [start, goal], _held_body(sim, row))
+        self._collision.set_scene(sim.data(row), [start, goal], _held_body(sim, row))
         is_free = self._collision.is_free
         if line and all(is_free(q) for q in line):
             return line

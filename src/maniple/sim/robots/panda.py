@@ -49,7 +49,7 @@ HALF_PI = pi / 2
 
 
 def _hub(at: Vec3, half_m: float, radius_m: float = 0.058, along_y: bool = True) -> Shape:
-    """Draw a joint's housing, which its neighbours cover: only to be seen."""
+    """Draw a joint's housing, which its neighbours cover: visual only."""
     euler = (HALF_PI, 0.0, 0.0) if along_y else (0.0, 0.0, 0.0)
     return Shape(CYLINDER, (radius_m, half_m), at, colour="joint", collides=False, euler=euler)
 
