@@ -175,7 +175,7 @@ def test_expert_solves_200(task, randomize, make_vec):
 def test_random_policy_fails(task, make_vec):
     """Below 10 %, below 30 % for reaching, 5 % on the Panda: success is no accident."""
     if task.startswith("panda/"):
-        # Its physics is ten times as dear: fewer and shorter episodes.
+        # Its physics costs ten times as much: fewer and shorter episodes.
         envs = make_vec(task, 25, max_episode_steps=60)
         assert success_rate(envs, task, 25, random=True) < 0.05
         return
