@@ -9,7 +9,8 @@ from maniple.core.errors import BadConfig, UnknownName
 from maniple.core.spec import IMAGE_KINDS
 from maniple.envs.config import EnvConfig
 from maniple.envs.group import TaskRecipe
-from maniple.envs.rlbench.config import ARM_MODES, CAMERAS, STATES, RLBenchConfig
+from maniple.envs.panda.table import PandaTask
+from maniple.envs.rlbench.config import ARM_MODES, CAMERAS, STATES, USUAL, RLBenchConfig
 from maniple.envs.rlbench.config import IMAGE_KINDS as RLBENCH_KINDS
 from maniple.envs.rlbench.contract import contract
 from maniple.envs.so101.reach import Reach
@@ -63,6 +64,11 @@ def test_proprioception_is_the_robots_own(task):
         assert np.array_equal(after[name], before[name]), name
     assert any(not np.array_equal(after[name][1], before[name][1]) for name in before)
     group.close()
+
+
+def test_a_policy_on_pictures_runs_on_both_backends():
+    """What it sees besides is observed by default on CoppeliaSim too."""
+    assert set(PandaTask.proprioception) <= set(USUAL)
 
 
 def move_objects(group, row):

@@ -75,13 +75,8 @@ class PandaTask(Task):
         "variation_index": (0.0, 1000.0),
     }
     meanings: ClassVar[Mapping[str, str]] = RLBENCH
-    proprioception = (
-        "joint_velocities",
-        "joint_positions",
-        "gripper_open",
-        "gripper_pose",
-        "gripper_joint_positions",
-    )
+    # All of them are observed by default on CoppeliaSim too: one policy runs on both.
+    proprioception = ("joint_velocities", "joint_positions", "gripper_open", "gripper_pose")
     scales: ClassVar[dict[str, float]] = {
         "reach": 0.3,
         "progress": 0.7,

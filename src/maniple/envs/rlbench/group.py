@@ -122,6 +122,11 @@ class RLBenchGroup:
         return self._simulator.variation
 
     @property
+    def renderer(self) -> str:
+        """Which of CoppeliaSim's renderers draws."""
+        return self.config.coppelia_renderer
+
+    @property
     def np_random_seed(self) -> int:
         """The seed of the row's stream."""
         return int(self._seeds.seed[0])
