@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from maniple.core.errors import BadConfig, UnknownName, closest, unknown
+from maniple.sim.robots.table import ROBOTS, find_robot
+
+__all__ = ["EXPERTS", "ROBOTS", "TASKS", "expert", "find", "find_robot", "make", "make_vec"]
 
 if TYPE_CHECKING:
     from gymnasium.vector import AutoresetMode
@@ -23,11 +26,6 @@ TASKS: dict[str, str] = {
     "so101/PushCube-v0": "maniple.envs.so101.push_cube:PushCube",
     "so101/LiftCube-v0": "maniple.envs.so101.lift_cube:LiftCube",
     "so101/StackCubes-v0": "maniple.envs.so101.stack_cubes:StackCubes",
-}
-
-ROBOTS: dict[str, str] = {
-    "so101": "maniple.sim.robots.so101:SO101",
-    "panda": "maniple.sim.robots.panda:PANDA",
 }
 
 EXPERTS: dict[str, str] = {
@@ -80,11 +78,6 @@ def _plain(task: str) -> str:
 def find(task: str) -> type:
     """Return a task's class by its id, or by its name alone."""
     return _load(TASKS, "task", canonical(task), "'maniple list'")
-
-
-def find_robot(robot: str) -> Any:
-    """Return a robot by its name."""
-    return _load(ROBOTS, "robot", robot, "'maniple list --robots'")
 
 
 def expert(task: str, num_envs: int) -> Any:

@@ -49,7 +49,12 @@ def _robots() -> list[dict[str, Any]]:
     from maniple.registry import ROBOTS, find_robot
 
     robots = [find_robot(name) for name in ROBOTS]
-    return [{"name": r.name, "joints": [*r.joints, r.gripper]} for r in robots]
+    return [{"name": r.name, "joints": [*r.plain_joints, *_first_fingers(r)]} for r in robots]
+
+
+def _first_fingers(robot: Any) -> list[str]:
+    """One joint of each gripper: its other joints do the same."""
+    return [robot.groups[name][0] for name in robot.grippers]
 
 
 def _show(answer: dict[str, Any]) -> None:
