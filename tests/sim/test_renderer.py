@@ -96,8 +96,11 @@ def test_auto_takes_rays_where_no_gl_works(monkeypatch):
 def test_the_engine_follows_the_renderer(grey):
     """Workers multiply GL and rays; a renderer that wants one process stays in this one."""
     for name, engine in (("auto", "process"), ("rays", "process"), ("grey", "native")):
-        assert recipe("so101/Reach-v0", {"renderer": name, **CAMERAS}).preferred_engine == engine
-        assert recipe("so101/Reach-v0", {"renderer": name}).preferred_engine == "native"
+        assert (
+            recipe("so101/Reach-v0", {"renderer": name, **CAMERAS}).preferred_engine(4, None)
+            == engine
+        )
+        assert recipe("so101/Reach-v0", {"renderer": name}).preferred_engine(4, None) == "native"
 
 
 def test_all_rows_are_drawn_in_one_call(grey, make_vec):
