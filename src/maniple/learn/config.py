@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import reduce
+from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Union
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     AgentConfig = SACConfig | BCConfig
 else:
     # The table of algorithms is the only list of them.
-    AgentConfig = Union[tuple(load(row.config) for row in ALGORITHMS.values())]
+    AgentConfig = reduce(or_, (load(row.config) for row in ALGORITHMS.values()))
 
 
 @dataclass(frozen=True)
