@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+import tyro
 
 
 @dataclass(frozen=True)
 class Options:
     """What to list."""
+
+    module: Annotated[str | None, tyro.conf.Positional] = None
+    """A module of yours: list what it registers, as 'module:id'."""
 
     robots: bool = False
     """Show robots instead of tasks."""
@@ -19,18 +24,25 @@ class Options:
 
 def run(options: Options) -> dict[str, Any]:
     """Print the table and return it."""
-    answer = {"robots": _robots()} if options.robots else {"tasks": _tasks()}
+    answer = {"robots": _robots()} if options.robots else {"tasks": _tasks(options.module)}
     if not options.json:
         _show(answer)
     return answer
 
 
-def _tasks() -> list[dict[str, Any]]:
-    from maniple.registry import EXPERTS, TASKS, find
+def _tasks(module: str | None) -> list[dict[str, Any]]:
+    from maniple.registry import EXPERTS, TASKS, find, import_module
 
     rows = []
-    for id in TASKS:
-        task = find(id)()
+    if module is not None:
+        import_module(module)
+    ids = [
+        id if module is None else f"{module}:{id}"
+        for id, where in TASKS.items()
+        if module is None or where.startswith(f"{module}:")
+    ]
+    for id in ids:
+        task: Any = find(id)()
         rows.append(
             {
                 "id": id,

@@ -209,5 +209,5 @@ def _seed_in(words: Sequence[str]) -> int:
 
 
 def _run_dir(config: TrainConfig) -> Path:
-    task = canonical(config.run.task).replace("/", "-")
+    task = canonical(config.run.task).replace("/", "-").replace(":", "-")
     return Path("runs") / f"{algorithm_of(config)}-{task}-{config.run.seed}"

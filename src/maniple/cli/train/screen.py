@@ -42,7 +42,8 @@ class Screen:
             rows = f"{rows} on each of {ranks} ranks ({machine.num_envs * ranks} in all)"
         self._console.print(
             f"[bold]{escape(run.task)}[/], {rows}, seed {run.seed}; everything is kept in "
-            f"{escape(str(self._run_dir))}"
+            f"{escape(str(self._run_dir))}",
+            soft_wrap=True,
         )
         if self._console.is_terminal:
             self._live = Live(self._table(), console=self._console, refresh_per_second=4)
@@ -92,7 +93,8 @@ class Screen:
                 f"{answer['steps']:,} steps, {answer['train_s']:.0f} s of training"
             )
         self._console.print(
-            f"Watch it: maniple eval --checkpoint {escape(answer['run_dir'])} --episodes 100"
+            f"Watch it: maniple eval --checkpoint {escape(answer['run_dir'])} --episodes 100",
+            soft_wrap=True,
         )
 
     def _table(self) -> Table:
