@@ -129,7 +129,7 @@ class Run:
     def finish(self) -> Result:
         """Evaluate the final weights, report and save a last time, and sum up."""
         counters = self.learner.counters()
-        if self._evaluated_updates == counters.updates:
+        if self._evaluator is None or self._evaluated_updates == counters.updates:
             self._report(self._scores())
         else:
             self._evaluate()
@@ -154,7 +154,6 @@ class Run:
     def _evaluate(self) -> None:
         """Play on seeds that training never sees, and keep the best weights."""
         if self._evaluator is None:
-            self._report()
             return
         began, counters = perf_counter(), self.learner.counters()
         self.last = self._evaluator(lambda obs: self.learner.act(obs, explore=False))
