@@ -39,8 +39,8 @@ def test_a_killed_holder_leaves_nothing_to_clean(tmp_path):
 def test_two_trainings_in_one_folder(tmp_path):
     """The second one ends with a line, and the first one's metrics stay as they are."""
     run = tmp_path / "run"
-    words = [sys.executable, "-m", "maniple", "train", "sac", "--num-envs", "4", "--eval-n-trajs",
-             "0", "--log-period", "200", "--max-steps", "10000000", "--run-dir", str(run)]  # fmt: skip
+    options = "--num-envs 4 --eval-n-trajs 0 --log-period 200 --max-steps 10000000 --run-dir"
+    words = [sys.executable, "-m", "maniple", "train", "sac", *options.split(), str(run)]
     first = subprocess.Popen(words, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
         while not (run / "metrics.jsonl").exists() or not (run / "metrics.jsonl").read_text():

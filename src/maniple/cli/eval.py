@@ -9,8 +9,6 @@ from typing import Any
 from maniple.core.errors import BadConfig
 from maniple.core.optional import require
 
-FPS = 25
-
 
 @dataclass(frozen=True)
 class Options:
@@ -95,7 +93,7 @@ class _Ticker:
     def __init__(self, tick: Any) -> None:
         self._tick, self._finished = tick, 0
 
-    def __call__(self, finished: int) -> None:
+    def __call__(self, finished: int, obs: Any) -> None:
         if self._tick and finished > self._finished:
             self._tick(finished - self._finished)
         self._finished = finished
@@ -107,6 +105,6 @@ def _film(options: Options, policy: Any, result: Any, checkpoint: Path) -> list[
     films = []
     for name, k in (("worst", order[0]), ("best", order[-1])):
         path = folder / f"{name}.mp4"
-        policy.film(path, result.seeds[k], FPS)
+        policy.film(path, result.seeds[k])
         films.append(str(path))
     return films

@@ -11,7 +11,7 @@ from maniple.sim.control.control import CONTROLS
 from maniple.sim.renderer import QUALITIES, check_renderer
 
 GRASPS = (None, "attach", "contact")
-REWARDS = ("dense", "sparse")
+REWARDS = (None, "dense", "sparse")
 RENDER_MODES = (None, "rgb_array", "human")
 
 
@@ -26,8 +26,9 @@ class EnvConfig:
     robot: str | None = None
     """Another robot of 'maniple list --robots', where the task can take it; None: the task's."""
 
-    reward: str = "dense"
-    """dense (the task's shaped terms) or sparse (1 on success, else 0)."""
+    reward: str | None = None
+    """dense (the task's shaped terms) or sparse (1 on success, else 0); None: dense, and sparse
+    on the real RLBench."""
 
     randomize: bool = False
     """Vary masses, friction, damping and colours in every episode."""

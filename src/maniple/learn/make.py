@@ -65,7 +65,8 @@ def make_envs(config: TrainConfig, num_envs: int, **more: Any) -> Any:
     """Make the task's environments with the run's settings."""
     machine, task = config.machine, config.run.task
     options: dict[str, Any] = {"engine": machine.engine, "workers": machine.workers, **more}
-    if is_ours(task):
+    # Somebody's own environment has options of its own; these are our two backends'.
+    if is_ours(task) or machine.backend != "mujoco":
         options |= {
             f.name: getattr(config.env, f.name)
             for f in fields(EnvConfig)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ from maniple.run.checkpoint import Checkpoint, find
 from maniple.run.evaluation import evaluate
 from maniple.run.folder import RunFolder
 from maniple.run.store import acting_weights
+
+FILM_FPS = 25
+"""Frames of a film in a second, about: as many as make whole steps."""
 
 
 def load_policy(path: str | Path, best: bool = True) -> Policy:
@@ -64,13 +68,32 @@ class Policy:
         """Make environments as the run had them."""
         return make_envs(self.config.replace(workers=None, engine="auto"), num_envs, **more)
 
-    def film(self, path: Path, seed: int, fps: int) -> None:
-        """Play one episode and film it."""
-        options = {"render_mode": "rgb_array"} if is_ours(self.config.run.task) else {}
+    def film(self, path: Path, seed: int) -> None:
+        """Play one episode and film it in real time."""
+        machine, env = self.config.machine, self.config.env
+        camera = env.cameras[0] if env.cameras else "front"
+        if machine.backend != "mujoco":
+            # CoppeliaSim draws what is observed, and nothing else.
+            options: dict[str, Any] = {} if env.cameras else {"cameras": (camera,)}
+        else:
+            options = {"render_mode": "rgb_array"} if is_ours(self.config.run.task) else {}
         envs = self.envs(1, **options)
+        every, fps = real_time(envs.metadata.get("render_fps") or FILM_FPS)
+        steps = count()
+
+        def shoot(finished: int, obs: Any) -> None:
+            if next(steps) % every == 0:
+                is_drawn = machine.backend != "mujoco"
+                film.add(obs[f"{camera}_rgb"][0] if is_drawn else envs.render()[0])
+
         try:
             with Film(path, fps) as film:
-                shoot = lambda _: film.add(envs.render()[0])  # noqa: E731
                 evaluate(envs, self.act, 1, seed, self.stack, watch=shoot)
         finally:
             envs.close()
+
+
+def real_time(steps_per_s: float) -> tuple[int, int]:
+    """Return how many steps apart frames are taken, and how many are shown in a second."""
+    every = max(1, round(steps_per_s / FILM_FPS))
+    return every, max(1, round(steps_per_s / every))

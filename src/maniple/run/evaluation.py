@@ -14,6 +14,7 @@ from maniple.data.frame_stack import FrameStack
 from maniple.run.ranks import Ranks
 
 Act = Callable[[Mapping[str, NDArray]], NDArray]
+Watch = Callable[[int, Any], None]
 FIRST_SEED = 1_000_000_000
 """Episodes of evaluation begin here; training runs count from their own small seed."""
 
@@ -59,7 +60,7 @@ def evaluate(
     first_seed: int = FIRST_SEED,
     stack: int = 1,
     ranks: Ranks | None = None,
-    watch: Callable[[int], None] | None = None,
+    watch: Watch | None = None,
 ) -> Evaluation:
     """Play `episodes` episodes, number k from seed `first_seed + k`, on any number of rows.
 
@@ -71,7 +72,8 @@ def evaluate(
         act: The policy without exploration.
         stack: Pictures that the policy sees at once.
         ranks: Share the episodes out among them; all of them return the same result.
-        watch: Called after every step with the number of episodes that have ended.
+        watch: Called after every step with the number of episodes that have ended, and with what
+            the rows see now.
     """
     rank, world = (0, 1) if ranks is None else (ranks.rank, ranks.world_size)
     # Columns: return, length, success, whether success has a meaning.
@@ -98,7 +100,7 @@ def _play(
     waiting: list[int],
     first_seed: int,
     frames: FrameStack,
-    watch: Callable[[int], None] | None,
+    watch: Watch | None,
 ) -> None:
     rows = envs.num_envs
     # Which episode each row plays; -1: it steps along, and nobody counts it.
@@ -132,7 +134,7 @@ def _play(
             obs, _ = envs.reset(seed=seeds, options={"reset_mask": taking})
             seen = frames.begin(envs.named(obs), taking)
         if watch is not None:
-            watch(finished)
+            watch(finished, obs)
 
 
 class Evaluator:

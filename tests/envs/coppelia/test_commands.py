@@ -64,8 +64,16 @@ def test_a_policy_is_trained_and_judged(variables, tmp_path):
     small = "--random-steps 20 --training-starts 20 --batch-size 8 --eval-n-trajs 2 --json"
     done = maniple(variables, *words.split(), *small.split(), "--run-dir", run)
     assert last_json(done)["steps"] == 60
-    words = ("eval", "--checkpoint", run, "--num-envs", 1, "--episodes", 1, "--no-video", "--json")
-    assert last_json(maniple(variables, *words))["episodes"] == 1
+    words = ("eval", "--checkpoint", run, "--num-envs", 1, "--episodes", 1, "--json")
+    evaluated = last_json(maniple(variables, *words))
+    assert evaluated["episodes"] == 1
+    assert [Path(film).stat().st_size > 0 for film in evaluated["videos"]] == [True, True]
+    words = "train sac --task open_drawer --backend rlbench --env.reward dense --run-dir"
+    refused = maniple(variables, *words.split(), tmp_path / "dense", code=2)
+    assert "RLBench defines no dense reward for open_drawer" in refused.stderr
+    words = "train sac --task empty_dishwasher --backend rlbench --env.grasp contact --run-dir"
+    refused = maniple(variables, *words.split(), tmp_path / "other", code=2)
+    assert "has no option 'grasp'" in refused.stderr
 
 
 def finding(env, code):
