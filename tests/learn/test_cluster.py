@@ -13,14 +13,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from maniple.learn.post import Post
+from maniple.learn.step_queue import StepQueue
 
 PORT = 46391
 
 
 def test_the_post_is_bounded_and_keeps_order():
     """The oldest steps are dropped and counted; what comes twice is kept once."""
-    post = Post(most_steps=100)
+    post = StepQueue(most_steps=100)
     for number in range(1, 6):
         assert post.push("a", number, 30, bytes([number]), "{}")
     assert not post.pull(0)
@@ -72,7 +72,7 @@ def ray_processes() -> set[int]:
     found = set()
     for process in psutil.process_iter(["cmdline"]):
         words = " ".join(process.info["cmdline"] or ())
-        if str(PORT) in words and ("ray" in words or "maniple.learn.head" in words):
+        if str(PORT) in words and ("ray" in words or "maniple.learn.ray_head" in words):
             found.add(process.pid)
     return found
 
