@@ -18,7 +18,7 @@ LEGEND = {"frameon": False, "fontsize": 9, "labelcolor": INK}
 
 
 def new_figure(width_in: float, height_in: float) -> Any:
-    """Make a figure that is drawn in memory: no display is needed, and pyplot keeps no list of it."""
+    """Make a figure that is drawn in memory: it needs no display and nobody has to close it."""
     figure = require("matplotlib.figure").Figure(figsize=(width_in, height_in), dpi=130)
     require("matplotlib.backends.backend_agg").FigureCanvasAgg(figure)
     return figure

@@ -71,7 +71,7 @@ def _line_style(engine: str, chunk: int) -> dict[str, Any]:
 
 
 def _label(engine: str, last: dict[str, Any]) -> tuple[str, str]:
-    """Return a headline and what is below it."""
+    """Return the name with its rate, and the line below."""
     name, rate = f"maniple {engine}" if engine in OURS else engine, last["env_steps_per_s"]
     short = f"{rate / 1000:.1f}k" if rate >= 1000 else f"{rate:.0f}"
     return f"{name}  {short}", last["setting"] or (
