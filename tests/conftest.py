@@ -1,11 +1,36 @@
-"""Fixtures that every test may use."""
+"""Fixtures that every test may use, and which tests cannot run beside others."""
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import maniple
+
+ALONE = (
+    "core/test_child.py",
+    "e2e/test_torchrun.py",
+    "engine/test_pinning.py",
+    "envs/coppelia/test_adapter.py",
+    "faults",
+    "learn/test_cluster.py",
+    "learn/test_ranks.py",
+    "learn/test_shared_gradients.py",
+    "sim/test_gl_backend.py",
+)
+"""Files and folders about time, processes, cores, signals, displays, leaks or ports."""
+
+
+@pytest.hookimpl(tryfirst=True)  # Before pytest selects by marker.
+def pytest_collection_modifyitems(items):
+    """Mark what is in ALONE; a single test elsewhere has the marker itself."""
+    paths = [Path(__file__).parent / name for name in ALONE]
+    missing = [str(path) for path in paths if not path.exists()]
+    assert not missing, f"ALONE in tests/conftest.py names what is not there: {missing}"
+    for item in items:
+        if any(path == item.path or path in item.path.parents for path in paths):
+            item.add_marker(pytest.mark.alone)
 
 
 @pytest.fixture(autouse=True)

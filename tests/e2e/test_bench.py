@@ -162,6 +162,7 @@ class Raises(Calm):
 """
 
 
+@pytest.mark.alone
 def test_who_hangs_or_dies_drops_out_alone(tmp_path, monkeypatch):
     """A peer that fails costs its own figure only, and leaves no process."""
     mark = str(uuid.uuid4())
@@ -179,6 +180,7 @@ def test_who_hangs_or_dies_drops_out_alone(tmp_path, monkeypatch):
     assert not left_behind(mark)
 
 
+@pytest.mark.alone
 def test_a_killed_sweep_leaves_no_process(tmp_path):
     mark = str(uuid.uuid4())
     words = f"sweep --num-envs 2 --workers 1 --peers gymnasium --out {tmp_path} --seconds 30"

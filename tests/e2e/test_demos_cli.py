@@ -151,6 +151,7 @@ with Xvfb() as display:
 """
 
 
+@pytest.mark.alone
 def test_a_key_moves_the_arm():
     """A key event in a virtual display, through MuJoCo's viewer, to the fingertip."""
     libraries = [ctypes.util.find_library(name) for name in ("X11", "Xtst")]
