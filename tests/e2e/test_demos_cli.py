@@ -9,8 +9,10 @@ import sys
 import numpy as np
 import pytest
 
-from maniple.cli.demos.keyboard import HOLD_S, INSERT, Keys
-from maniple.data.demos import load
+from maniple.cli.demos.dataset import rlbench_episode, write_dataset
+from maniple.cli.demos.keyboard import HOLD_S, INSERT, Keys, WindowClosed
+from maniple.cli.demos.record import Options
+from maniple.data.demos import Tally, load
 
 
 def maniple(*words, code=0):
@@ -81,6 +83,32 @@ def test_panda_demonstrations_from_workers(tmp_path):
     assert "tasks.parquet cannot be read" in done.stderr and "data repair" in done.stderr
     assert last_json(maniple("data", "repair", out, "--json"))["episodes"] == 3
     maniple("demos", "info", out)
+
+
+def test_every_source_gives_the_same_answer(tmp_path, capsys):
+    """Played by an expert or a person, or read: one function writes and counts."""
+
+    def episodes(count):
+        for _ in range(count):
+            obs = {"joint_pos": np.zeros((3, 2), np.float32)}
+            demo = {"obs": obs, "action": np.zeros((2, 2), np.float32), "sentence": "wave"}
+            yield rlbench_episode(demo)
+        raise WindowClosed("The window was closed.")
+
+    options = Options(tmp_path / "a", task="wave", episodes=5)
+    answer = write_dataset(options, 20, "panda", episodes(2), 5, tally=lambda: Tally(4, 3))
+    assert answer.pop("seconds") >= 0
+    assert answer == {
+        "task": "wave", "out": str(tmp_path / "a"), "recorded": 2, "played": 4, "solved": 3,
+        "episodes": 2, "frames": answer["frames"],
+    }  # fmt: skip
+    assert "2 episodes of wave" in capsys.readouterr().out
+    first, _ = load(tmp_path / "a")
+    assert first.reward.tolist() == [0, 1] and first.success and first.task == "wave"
+    options = Options(tmp_path / "b", task="wave", json=True)
+    answer = write_dataset(options, 20, "panda", episodes(1), 1)
+    assert (answer["recorded"], answer["played"], answer["solved"]) == (1, 1, 1)
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize(
