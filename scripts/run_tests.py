@@ -6,6 +6,7 @@ Arguments are passed on to pytest in both parts.
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -22,6 +23,8 @@ NO_TESTS = 5
 
 def main(more: list[str]) -> int:
     """Run both parts, even if the first one fails; return 0 if both are good."""
+    # A shell starts 'make test &' with SIGINT ignored, and tests of Ctrl-C would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     start = monotonic()
     counts: Counter[str] = Counter()
     codes = [run(PARALLEL + more, ONE_THREAD, counts), run(ALONE + more, {}, counts)]

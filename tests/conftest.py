@@ -55,6 +55,24 @@ def make_vec():
         envs.close()
 
 
+@pytest.fixture
+def inside(capsys):
+    """Run a command in this process: quicker than starting Python and its packages again."""
+    from maniple.cli.main import main
+
+    def run(*words, code: int = 0):
+        capsys.readouterr()
+        try:
+            found = main([str(word) for word in words])
+        except SystemExit as ending:
+            found = ending.code
+        printed = capsys.readouterr()
+        assert found == code, printed.err + printed.out
+        return printed
+
+    return run
+
+
 def same(a, b) -> bool:
     """Tell whether two nested structures hold the same bits."""
     if isinstance(a, dict):
