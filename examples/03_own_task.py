@@ -13,6 +13,7 @@ class Hover(maniple.Task):
     """Hold the fingertip at the green ball."""
 
     cameras = ("front",)
+    proprioception = ("joints", "tip")
     scales: ClassVar = {"near": 1.0, "success": 1.0, "time": -1.0}
 
     def scene(self, spec):

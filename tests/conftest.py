@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import task_sample
 
 import maniple
 
@@ -84,15 +85,33 @@ def same(a, b) -> bool:
     return np.array_equal(a, b)
 
 
-# The other tasks of the Panda share most of their code with it and run with the slow tests.
-PANDA = ("OpenDrawer",)
-
-
 def listed(tasks):
-    """Every task, those of the Panda marked slow but for a few."""
-
-    def is_quick(task):
-        return not task.startswith("panda/") or any(f"/{name}-" in task for name in PANDA)
-
+    """Every task; those that are not in this run's sample are marked slow."""
+    chosen = task_sample.chosen()
     slow = pytest.mark.slow
-    return [pytest.param(task, marks=() if is_quick(task) else slow) for task in sorted(tasks)]
+    return [pytest.param(task, marks=() if task in chosen else slow) for task in sorted(tasks)]
+
+
+def near_actions(envs, obs, rng, chunk=()):
+    """Random actions, (num_envs, *chunk, size); where they are poses, near the present one.
+
+    Of uniform poses 4 % lie in the workspace: a tenth of the actions is such a one.
+    """
+    space, lead = envs.single_action_space, (envs.num_envs, *chunk)
+    actions = rng.uniform(space.low, space.high, (*lead, *space.shape)).astype(space.dtype)
+    if envs.metadata["arm_mode"] in ("ik", "planning"):
+        pose = obs["gripper_pose"].reshape(envs.num_envs, *(1 for _ in chunk), 7)
+        noise = rng.normal(0.0, [0.03] * 3 + [0.05] * 4, (*lead, 7))
+        is_near = rng.random((*lead, 1)) < 0.9
+        actions[..., :7] = np.where(is_near, pose + noise, actions[..., :7])
+    return actions
+
+
+def pytest_configure(config):
+    """Choose the tasks of this run, in the process that starts the others."""
+    task_sample.start(config)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say which tasks were taken; the next run takes the next ones."""
+    task_sample.finish(terminalreporter)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maniple.core.errors import BadConfig, UnknownName, closest, unknown
+from maniple.sim.robots.table import ROBOTS, find_robot
+
+__all__ = ["EXPERTS", "ROBOTS", "TASKS", "expert", "find", "find_robot", "make", "make_vec"]
 
 if TYPE_CHECKING:
     from gymnasium.vector import AutoresetMode
@@ -23,11 +28,6 @@ TASKS: dict[str, str] = {
     "so101/PushCube-v0": "maniple.envs.so101.push_cube:PushCube",
     "so101/LiftCube-v0": "maniple.envs.so101.lift_cube:LiftCube",
     "so101/StackCubes-v0": "maniple.envs.so101.stack_cubes:StackCubes",
-}
-
-ROBOTS: dict[str, str] = {
-    "so101": "maniple.sim.robots.so101:SO101",
-    "panda": "maniple.sim.robots.panda:PANDA",
 }
 
 EXPERTS: dict[str, str] = {
@@ -60,13 +60,54 @@ BACKENDS = ("mujoco", "rlbench")
 def canonical(task: str) -> str:
     """Return the id of a task that is called as people call it.
 
-    'OpenDrawer', 'open_drawer' and 'open-drawer' are all 'panda/OpenDrawer-v0'. A name that is
-    no task's is returned as it is.
+    'OpenDrawer', 'open_drawer' and 'open-drawer' are all 'panda/OpenDrawer-v0'. 'module:id' is a
+    task that a module of the user's registers, and keeps its name. A name that is no task's is
+    returned as it is.
     """
     if task in TASKS:
         return task
+    if ":" in task:
+        return _import_own(task)
     plain = _plain(task)
     return next((id for id in TASKS if _plain(id) == plain), task)
+
+
+def _import_own(task: str) -> str:
+    """Import the module of 'module:id', which registers the task; return that name."""
+    module, _, id = task.partition(":")
+    import_module(module)
+    if id in TASKS:
+        # Also known by its whole name: a run folder must say where to find its task.
+        TASKS[task], _own[task] = TASKS[id], find(id)
+        if id in EXPERTS:
+            EXPERTS[task] = EXPERTS[id]
+        if id in _own_experts:
+            _own_experts[task] = _own_experts[id]
+    elif not _is_gymnasium_id(id):
+        there = [known for known, where in TASKS.items() if where.startswith(f"{module}:")]
+        names = f" It registers: {', '.join(there)}." if there else ""
+        raise UnknownName(f"The module {module!r} registers no task {id!r}.{names}")
+    return task
+
+
+def import_module(name: str) -> None:
+    """Import a module of the user's; the working folder is searched last."""
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name.partition(".")[0]:
+            raise BadConfig(f"The module {name!r} cannot be imported: {error}.") from error
+        raise UnknownName(
+            f"There is no module {name!r} in {here} nor where Python looks. Type the name without "
+            ".py, in the folder where the file is."
+        ) from None
+    except Exception as error:
+        raise BadConfig(
+            f"The module {name!r} cannot be imported: {type(error).__name__}: {error}."
+        ) from error
 
 
 def _plain(task: str) -> str:
@@ -82,11 +123,6 @@ def find(task: str) -> type:
     return _load(TASKS, "task", canonical(task), "'maniple list'")
 
 
-def find_robot(robot: str) -> Any:
-    """Return a robot by its name."""
-    return _load(ROBOTS, "robot", robot, "'maniple list --robots'")
-
-
 def expert(task: str, num_envs: int) -> Any:
     """Return the scripted expert of a task, for a batch of environments."""
     task = canonical(task)
@@ -96,17 +132,23 @@ def expert(task: str, num_envs: int) -> Any:
     return _load(EXPERTS, "expert", task, "'maniple list'")(num_envs)
 
 
-def register(id: str, task: type) -> None:
+def register(id: str, task: type, expert: Callable[[int], Any] | None = None) -> None:
     """Make a task of your own known to gymnasium.make, gymnasium.make_vec and maniple.
+
+    On the command line it is 'module:id': the module is imported, and registers it.
 
     Args:
         id: A Gymnasium id, as in 'mine/Wave-v0'.
         task: A batched `Task`, or a per-env `ExtendedTask` class.
+        expert: Makes a scripted expert for a number of environments.
     """
     import gymnasium  # noqa: F401  (importing it registers our own table first)
 
     TASKS[id] = f"{task.__module__}:{task.__qualname__}"
     _own[id] = task
+    if expert is not None:
+        EXPERTS[id] = f"{task.__module__}:expert"
+        _own_experts[id] = expert
     _register_gymnasium(id)
 
 
@@ -305,6 +347,7 @@ def register_all() -> None:
 
 
 _own: dict[str, type] = {}
+_own_experts: dict[str, Callable[[int], Any]] = {}
 
 
 def _register_gymnasium(id: str) -> None:
@@ -331,6 +374,8 @@ def _autoreset_mode(given: Any) -> AutoresetMode:
 def _load(table: dict[str, str], kind: str, name: str, listing: str) -> Any:
     if name in _own and table is TASKS:
         return _own[name]
+    if name in _own_experts and table is EXPERTS:
+        return _own_experts[name]
     if name not in table:
         raise unknown(kind, name, table, listing)
     module, _, attribute = table[name].partition(":")

@@ -1,8 +1,10 @@
 """train and eval as a user types them."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -82,3 +84,60 @@ def test_mistakes_are_one_readable_line(words, says, tmp_path, inside):
     done = inside(*words.split(), *more, code=2)
     assert says in done.err
     assert not (tmp_path / "run").exists(), "a mistake leaves nothing behind"
+
+
+def test_resume_needs_no_other_flag(tmp_path, inside):
+    """The settings are those of the run; another algorithm's folder is named."""
+    run = str(tmp_path / "run")
+    inside("train", "sac", *SMALL, "--run-dir", run)
+    done = inside("train", "sac", "--resume", "--run-dir", run, "--max-steps", "480", "--json")
+    assert json.loads(done.out.splitlines()[-1])["steps"] == 480
+    refused = inside("train", "bc", "--resume", "--run-dir", run, code=2)
+    assert f"maniple train sac --resume --run-dir {run}" in refused.err
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path):
+    """In good order: a checkpoint is there, and the code is a shell's for Ctrl-C."""
+    run = tmp_path / "run"
+    words = [sys.executable, "-m", "maniple", "train", "sac", *SMALL, "--max-steps", "1000000"]
+    words += ["--run-dir", str(run), "--checkpoint-period", "200"]
+    child = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    while not list(run.glob("checkpoints/step-*")):
+        assert child.poll() is None
+        time.sleep(0.05)
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert f"stopped; go on with: maniple train sac --resume --run-dir {run}" in err
+
+
+def test_plot_leaves_out_runs_without_an_evaluation(tmp_path, inside):
+    """One run that has not come to it yet does not spoil the picture of the others."""
+    for name, line in (("a", '{"step": 1, "success": 0.5}'), ("b", '{"step": 1}')):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "metrics.jsonl").write_text(line + "\n")
+    words = ["plot", str(tmp_path / "a"), str(tmp_path / "b"), "--out", str(tmp_path / "c.png")]
+    assert "left out" in inside(*words).out
+    assert (tmp_path / "c.png").exists()
+    assert "It has: step" in inside("plot", str(tmp_path / "b"), code=2).err
+
+
+@pytest.mark.parametrize("family", ["train", "demos", "data", "new"])
+def test_families_of_verbs_have_help(family, inside):
+    """With and without --help."""
+    assert f"maniple {family} " in inside(family, "--help").out
+    assert f"maniple {family} " in inside(family).out
+
+
+def test_nothing_is_printed_or_made_before_a_run_can_start(tmp_path, inside):
+    """A refused run leaves one line."""
+    done = inside("train", "drq", "--device", "tpu", "--run-dir", str(tmp_path / "r"), code=2)
+    assert done.out == "" and len(done.err.splitlines()) == 1 and "device is 'tpu'" in done.err
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_short_spelling_is_the_same_run(tmp_path, inside, monkeypatch):
+    """And its folder has the task's whole name."""
+    monkeypatch.chdir(tmp_path)
+    done = inside("train", "sac", "--task", "reach", *SMALL, "--json")
+    assert json.loads(done.out.splitlines()[-1])["run_dir"] == "runs/sac-so101-Reach-v0-0"

@@ -92,7 +92,7 @@ class Sick(Reach):
         seen["extra"][1:2] = np.nan if self.steps > 1 else 0.0
         return seen
 
-    def notice(self, s, active):
+    def after_step(self, s, active):
         self.steps += 1
 
 

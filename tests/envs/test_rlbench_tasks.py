@@ -182,10 +182,10 @@ def test_buttons_count_in_order_only():
     group = env.unwrapped._group
     last = group.model.joint("button2_joint").qposadr[0]
     group.state.qpos[0, last] = -0.006
-    group.task.notice(group.state, None)
+    group.task.after_step(group.state, None)
     assert group.state.note("pressed")[0] == 0
     group.state.qpos[0, group.model.joint("button0_joint").qposadr[0]] = -0.006
-    group.task.notice(group.state, None)
+    group.task.after_step(group.state, None)
     assert group.state.note("pressed")[0] == 1
 
 

@@ -111,7 +111,7 @@ def test_what_is_read_must_be_announced(rows: int) -> None:
     """With few rows as with many, so that nobody finds out late."""
     maniple.register("tests/Curious-v0", Curious)
     maniple.register("tests/Honest-v0", Honest)
-    with pytest.raises(BadConfig, match=r"'cvel' unannounced: add it to the task's `reads`"):
+    with pytest.raises(BadConfig, match=r"'cvel' undeclared: add it to the task's `reads`"):
         maniple.make_vec("tests/Curious-v0", rows)
     envs = maniple.make_vec("tests/Honest-v0", rows)
     assert not is_lean(envs)

@@ -104,8 +104,8 @@ def test_an_impossible_action_is_a_counted_no_op(control, action, why):
 
 
 @pytest.mark.parametrize(
-    "control, size", [("ik", 8), ("planning", 8), ("delta_ee", 7), ("joint_position", 8),
-                      ("joint_velocity", 8)],
+    "control, size", [("ik", 8), ("planning", 8), ("delta_ee", 7), ("delta_position", 4),
+                      ("joint_position", 8), ("joint_velocity", 8)],
 )  # fmt: skip
 def test_every_arm_mode(control, size):
     envs = maniple.make_vec("PickAndLift", 2, control=control)
@@ -118,14 +118,68 @@ def test_every_arm_mode(control, size):
     envs.close()
 
 
+@pytest.mark.parametrize("control", ["delta_ee", "delta_position"])
+def test_delta_actions_move_the_tip_by_metres_and_radians(control):
+    """One is 3 cm and 0.15 rad about the world's axes; delta_position holds the orientation."""
+    envs = maniple.make_vec("ReachTarget", 2, control=control, terminate_on_success=False)
+    obs, _ = envs.reset(seed=0)
+    start = obs["gripper_pose"].astype(np.float64)
+    action = np.zeros(envs.action_space.shape, np.float32)
+    action[:, :3], action[:, -1] = [0.5, -1.0, -0.5], 1.0
+    if control == "delta_ee":
+        action[:, 5] = 1.0
+    for _ in range(2):
+        envs.step(action)
+    action[:, :-1] = 0.0
+    for _ in range(4):
+        obs, *_, info = envs.step(action)
+    assert not info["invalid_actions"].any()
+    end = obs["gripper_pose"].astype(np.float64)
+    assert end[:, :3] - start[:, :3] == pytest.approx(
+        np.tile([0.03, -0.06, -0.03], (2, 1)), abs=2e-3
+    )
+    turned = turn_angle(start[:, [6, 3, 4, 5]], end[:, [6, 3, 4, 5]])
+    assert turned == pytest.approx(np.full((2, 1), 0.3 if control == "delta_ee" else 0.0), abs=0.01)
+    envs.close()
+
+
+def test_delta_position_holds_the_orientation_for_long():
+    envs = maniple.make_vec("OpenDrawer", 4, control="delta_position", terminate_on_success=False)
+    obs, _ = envs.reset(seed=0)
+    start = obs["gripper_pose"][:, [6, 3, 4, 5]].astype(np.float64)
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        obs, *_ = envs.step(rng.uniform(-1, 1, (4, 4)).astype(np.float32))
+    turned = turn_angle(start, obs["gripper_pose"][:, [6, 3, 4, 5]].astype(np.float64))
+    assert np.median(turned) < 0.03
+    envs.close()
+
+
+@pytest.mark.parametrize("control", ["ik", "delta_ee", "delta_position"])
+@pytest.mark.parametrize("chunk", [1, 3])
+def test_bench_has_actions_for_every_pose_mode(control, chunk):
+    """`maniple bench --arm-mode delta_ee` failed: it made eight numbers for seven."""
+    from maniple.cli.bench.pose_actions import PoseActions, takes_poses
+
+    envs = maniple.make_vec("OpenDrawer", 2, control=control)
+    assert takes_poses(envs)
+    noise = PoseActions(envs, chunk)
+    for k in range(3):
+        step = envs.step if chunk == 1 else envs.step_chunk
+        obs, *_, info = step(noise.actions(k))
+        noise.see(obs)
+    assert info["invalid_actions"].sum() <= 3
+    envs.close()
+
+
 def test_planning_solves_a_drawer_in_five_actions():
-    from maniple.envs.panda.expert import Seen
+    from maniple.envs.panda.expert import Observed
     from maniple.envs.panda.tasks.open_drawer import OpenDrawer
 
     envs = maniple.make_vec("OpenDrawer", 4, control="planning", autoreset_mode="Disabled")
     obs, _ = envs.reset(seed=3)
     for waypoint in maniple.expert("OpenDrawer", 4)._waypoints:
-        pos, turn = waypoint.goal(Seen(obs, OpenDrawer))
+        pos, turn = waypoint.goal(Observed(obs, OpenDrawer))
         grip = np.full((4, 1), waypoint.grip)
         actions = np.concatenate([pos, turn[:, [1, 2, 3, 0]], grip], 1).astype(np.float32)
         obs, *_, info = envs.step(actions)

@@ -9,6 +9,7 @@ import numpy as np
 
 from maniple.envs.rlbench import simulator
 from maniple.envs.rlbench.config import ARM_MODES, CAMERAS, STATES, RLBenchConfig
+from maniple.envs.rlbench.contract import action_spec
 
 touched = set()
 
@@ -65,10 +66,9 @@ def main(mode):
     made = simulator.Simulator(config)
     made.reset(0, None)
     made.reset(0, 1)
-    pose = mode in ("ik", "planning")
-    action = np.array([*made.observe(False).gripper_pose, 1.0]) if pose else np.zeros(8)
-    if mode == "delta_ee":
-        action[6] = 1.0
+    action = np.zeros(action_spec(config).shape)
+    if mode in ("ik", "planning"):
+        action[:] = [*made.observe(False).gripper_pose, 1.0]
     made.step(action)
     made.observe(True)
     made.live_demos(1)

@@ -13,6 +13,7 @@ from maniple.learn.algorithms import ALGORITHMS
 
 VERBS: dict[str, tuple[str, str]] = {
     "list": ("maniple.cli.list", "Show every task, or every robot."),
+    "new task": ("maniple.cli.new", "Write a task of your own to begin with: task, expert, test."),
     "doctor": ("maniple.cli.doctor", "Check this machine, and say what to type where it lacks."),
     "demo": ("maniple.cli.demo", "See many arms at work: pictures, a film, and the speed."),
     **{f"train {name}": ("maniple.cli.train.run", row.about) for name, row in ALGORITHMS.items()},
@@ -46,6 +47,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = [word for word in words if word != "--debug"]
     from maniple.core.errors import ManipleError
 
+    if _is_family(words[0]) and set(words[1:]) <= {"-h", "--help"}:
+        print(_overview(words[0]))
+        return 0
     try:
         return _run(words)
     except ManipleError as error:
@@ -79,6 +83,8 @@ def _run(words: list[str]) -> int:
     answer = module.run(options)
     if options.json:
         print(json.dumps(answer))
+    if answer.get("is_stopped"):
+        return 130  # As a shell reports a program that Ctrl-C ended.
     return 0 if answer.get("ok", True) else 1
 
 
@@ -96,12 +102,21 @@ def _split(words: list[str]) -> tuple[str, list[str]]:
             return verb, words[count:]
     from maniple.core.errors import unknown
 
+    if _is_family(words[0]):
+        family = {verb for verb in VERBS if verb.startswith(f"{words[0]} ")}
+        raise unknown("command", " ".join(words[:2]), family, f"'maniple {words[0]} --help'")
     raise unknown("command", words[0], VERBS, "'maniple --help'")
 
 
-def _overview() -> str:
-    width = max(map(len, VERBS))
-    lines = [f"  maniple {verb:<{width}}  {text}" for verb, (_, text) in VERBS.items()]
+def _is_family(word: str) -> bool:
+    """Whether a word is only the first of several verbs, as in 'maniple train'."""
+    return word not in VERBS and any(verb.startswith(f"{word} ") for verb in VERBS)
+
+
+def _overview(family: str = "") -> str:
+    verbs = {verb: about for verb, (_, about) in VERBS.items() if verb.startswith(family)}
+    width = max(map(len, verbs))
+    lines = [f"  maniple {verb:<{width}}  {text}" for verb, text in verbs.items()]
     return "\n".join(
         [
             "maniple: many robot arms, stepping as one.",

@@ -1,95 +1,104 @@
-"""Draw the pictures that are part of an observation, row by row, only where something moved."""
+"""Draw the pictures that are part of an observation, only where something moved."""
 
 from __future__ import annotations
 
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.step import StepArrays
 from maniple.envs.config import EnvConfig
-from maniple.sim.camera import Painter, camera_index, painter
+from maniple.envs.meanings import PICTURES
 from maniple.sim.derived_images import body_mask, points_w
-from maniple.sim.paint import Paint
-from maniple.sim.simulation import Simulation
+from maniple.sim.render_source import SimulationSource
+from maniple.sim.renderer import DRAWN_KINDS, Renderer, camera_index, make_renderer
 
 NEAR_M, FAR_M = 0.0, 100.0
-PAINTED = ("rgb", "depth", "segmentation")
+DERIVED_FROM = {"mask": "segmentation", "point_cloud": "depth"}
 
 
 class Cameras:
-    """The cameras of a group: several per step, one GL context for all of them."""
+    """The cameras of a group, drawn for all rows in one call of the renderer."""
 
-    def __init__(self, sim: Simulation, config: EnvConfig) -> None:
-        self._sim = sim
+    def __init__(self, source: SimulationSource, config: EnvConfig) -> None:
+        self._source = source
         self._config = config
-        self._cameras = {name: camera_index(sim.model, name) for name in config.cameras}
-        self._painter: Painter | None = None
-        self._data = mujoco.MjData(sim.model)
-        self._model = sim.model
-        self._paint = Paint(sim.model)
-        self.stale = np.ones(sim.rows, np.bool_)
+        self._cameras = {name: camera_index(source.model, name) for name in config.cameras}
+        needed = {DERIVED_FROM.get(kind, kind) for kind in config.image_kinds}
+        self._drawn = [kind for kind in DRAWN_KINDS if kind in needed]
+        self._renderer: Renderer | None = None
+        self.stale = np.ones(source.sim.rows, np.bool_)
         """Rows that have moved since they were drawn."""
         self.layout = Layout(
             {
-                f"{camera}_{kind}": _picture_spec(kind, config.image_size)
+                f"{camera}_{kind}": picture_spec(kind, config.image_size)
                 for camera in config.cameras
                 for kind in config.image_kinds
             }
         )
 
-    def draw(self, out: StepArrays, previous: StepArrays, randomised: bool) -> None:
-        """Fill every row's pictures; what has not moved is taken over from the step before."""
-        names = list(self.layout)
-        if previous is not out:
+    def draw(self, out: StepArrays, previous: StepArrays) -> None:
+        """Fill every row's pictures; what has not moved is copied from the step before."""
+        if previous is not out and not self.stale.all():
             still = ~self.stale
-            for name in names if still.any() else ():
+            for name in self.layout:
                 out.obs[name][still] = previous.obs[name][still]
-        for row in np.flatnonzero(self.stale).tolist():
-            self._sim.data(row, self._data)
-            if randomised:
-                self._model = self._sim.row_model(row)
-            if self._paint:
-                self._paint.apply(self._model, self._sim.bind("userdata")[row])
-            for camera, index in self._cameras.items():
-                kinds = self._config.image_kinds
-                into = {kind: out.obs[f"{camera}_{kind}"][row] for kind in kinds}
-                self._draw_one(index, into)
+        rows = np.flatnonzero(self.stale)
+        if len(rows):
+            self._draw(rows, out)
         self.stale[:] = False
 
-    def _draw_one(self, camera: int, into: dict[str, NDArray]) -> None:
-        """Draw what a painter draws, then what is derived from it."""
-        drawn = {kind: into[kind] for kind in into if kind in PAINTED}
-        size = self._config.image_size
-        if "mask" in into and "segmentation" not in drawn:
-            drawn["segmentation"] = np.empty(size, np.int32)
-        if "point_cloud" in into and "depth" not in drawn:
-            drawn["depth"] = np.empty(size, np.float32)
-        self._tool().draw(self._model, self._data, camera, drawn)
-        if "mask" in into:
-            into["mask"][...] = body_mask(self._model, drawn["segmentation"])
-        if "point_cloud" in into:
-            into["point_cloud"][...] = points_w(self._model, self._data, camera, drawn["depth"])
+    def _draw(self, rows: NDArray[np.intp], out: StepArrays) -> None:
+        """Draw what the renderer draws, straight into `out` where it is of all rows."""
+        config, is_all = self._config, len(rows) == len(self.stale)
+        pictures: dict[tuple[int, str], NDArray] = {}
+        for name, camera in self._cameras.items():
+            for kind in dict.fromkeys((*config.image_kinds, *self._drawn)):
+                if is_all and kind in config.image_kinds:
+                    pictures[camera, kind] = out.obs[f"{name}_{kind}"]
+                else:
+                    spec = picture_spec(kind, config.image_size)
+                    pictures[camera, kind] = np.empty((len(rows), *spec.shape), spec.dtype)
+        cameras = list(self._cameras.values())
+        self._get_renderer().render(rows.tolist(), cameras, self._drawn, pictures)
+        self._derive(rows, pictures)
+        for name, camera in self._cameras.items() if not is_all else ():
+            for kind in config.image_kinds:
+                out.obs[f"{name}_{kind}"][rows] = pictures[camera, kind]
+
+    def _derive(self, rows: NDArray[np.intp], pictures: dict[tuple[int, str], NDArray]) -> None:
+        kinds = self._config.image_kinds
+        for camera in self._cameras.values() if "mask" in kinds else ():
+            geoms = pictures[camera, "segmentation"]
+            pictures[camera, "mask"][...] = body_mask(self._source.model, geoms)
+        for k, row in enumerate(rows.tolist()) if "point_cloud" in kinds else ():
+            model, data = self._source.load(row)
+            for camera in self._cameras.values():
+                depth = pictures[camera, "depth"][k]
+                pictures[camera, "point_cloud"][k] = points_w(model, data, camera, depth)
 
     def close(self) -> None:
-        """Let go of the drawing memory."""
-        if self._painter is not None:
-            self._painter.close()
-            self._painter = None
+        """Free the drawing memory."""
+        if self._renderer is not None:
+            self._renderer.close()
+            self._renderer = None
 
-    def _tool(self) -> Painter:
-        if self._painter is None:
-            height, width = self._config.image_size
-            self._painter = painter(self._sim.model, width, height, self._config.quality)
-        return self._painter
+    def _get_renderer(self) -> Renderer:
+        if self._renderer is None:
+            config = self._config
+            self._renderer = make_renderer(
+                config.renderer, self._source, config.image_size, config.quality
+            )
+        return self._renderer
 
 
-def _picture_spec(kind: str, size: tuple[int, int]) -> ArraySpec:
+def picture_spec(kind: str, size: tuple[int, int]) -> ArraySpec:
+    """Return shape, type and bounds of one kind of picture."""
+    means = PICTURES[kind]
     if kind == "rgb":
-        return ArraySpec((*size, 3), np.dtype(np.uint8), 0, 255, image=kind)
+        return ArraySpec((*size, 3), np.dtype(np.uint8), 0, 255, kind, means)
     if kind == "depth":
-        return ArraySpec(size, np.dtype(np.float32), NEAR_M, FAR_M, image=kind)
+        return ArraySpec(size, np.dtype(np.float32), NEAR_M, FAR_M, kind, means)
     if kind == "point_cloud":
-        return ArraySpec((*size, 3), np.dtype(np.float32), -FAR_M, FAR_M, image=kind)
-    return ArraySpec(size, np.dtype(np.int32), -1, np.iinfo(np.int32).max, image=kind)
+        return ArraySpec((*size, 3), np.dtype(np.float32), -FAR_M, FAR_M, kind, means)
+    return ArraySpec(size, np.dtype(np.int32), -1, np.iinfo(np.int32).max, kind, means)

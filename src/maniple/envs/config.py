@@ -7,21 +7,11 @@ from math import isfinite
 
 from maniple.core.errors import BadConfig, closest
 from maniple.core.spec import IMAGE_KINDS
+from maniple.sim.control.control import CONTROLS
+from maniple.sim.renderer import QUALITIES, check_renderer
 
-CONTROLS = (
-    "raw",
-    "joint",
-    "delta_joint",
-    "ee",
-    "ik",
-    "planning",
-    "delta_ee",
-    "joint_position",
-    "joint_velocity",
-)
 GRASPS = (None, "attach", "contact")
 REWARDS = ("dense", "sparse")
-QUALITIES = ("lean", "fine")
 RENDER_MODES = (None, "rgb_array", "human")
 
 
@@ -31,7 +21,10 @@ class EnvConfig:
 
     control: str | None = None
     """How actions move the robot: raw, joint, delta_joint, ee; with a discrete gripper ik,
-    planning, delta_ee, joint_position or joint_velocity; None: the task's choice."""
+    planning, delta_ee, delta_position, joint_position or joint_velocity; None: the task's own."""
+
+    robot: str | None = None
+    """Another robot of 'maniple list --robots', where the task can take it; None: the task's."""
 
     reward: str = "dense"
     """dense (the task's shaped terms) or sparse (1 on success, else 0)."""
@@ -60,6 +53,10 @@ class EnvConfig:
     image_kinds: tuple[str, ...] = ("rgb",)
     """What those pictures show: rgb, depth (metres), segmentation (geom numbers, -1: nothing),
     mask (body numbers, 0: the world), point_cloud (metres, world)."""
+
+    renderer: str = "auto"
+    """What draws pictures: mujoco (OpenGL), rays (needs no GL library), or auto: mujoco where GL
+    works, else rays."""
 
     quality: str = "lean"
     """lean (no shadows, coarse round shapes, fast) or fine."""
@@ -94,10 +91,11 @@ class EnvConfig:
 
     def __post_init__(self) -> None:
         if self.control is not None:
-            _one_of("control", self.control, CONTROLS)
+            _one_of("control", self.control, tuple(CONTROLS))
         _one_of("reward", self.reward, REWARDS)
         _one_of("render_mode", self.render_mode, RENDER_MODES)
         _one_of("quality", self.quality, QUALITIES)
+        check_renderer(self.renderer)
         _one_of("grasp", self.grasp, GRASPS)
         for name in ("cameras", "image_size", "image_kinds", "observations"):
             value = getattr(self, name)

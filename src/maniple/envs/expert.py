@@ -24,7 +24,7 @@ class Waypoint(NamedTuple):
 
 
 class WaypointExpert:
-    """Walks every row through the same waypoints, each at its own pace.
+    """Moves every row through the same waypoints, each at its own pace.
 
     It sees only observations, so that it drives any engine. The last waypoint is kept.
     """

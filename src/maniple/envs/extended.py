@@ -21,8 +21,16 @@ from maniple.core.space import flatten, layout_of
 from maniple.core.spec import Layout
 from maniple.core.step import StepArrays
 from maniple.envs.config import EnvConfig
-from maniple.sim.camera import Painter, camera_index, painter, picture
+from maniple.sim.render_source import DataSource
+from maniple.sim.renderer import (
+    Renderer,
+    camera_index,
+    make_renderer,
+    render_still,
+    resolve_renderer,
+)
 from maniple.sim.scene import load_model
+from maniple.sim.viewer import Window
 
 INF = float("inf")
 
@@ -58,10 +66,11 @@ class ExtendedTask:
 class Physics:
     """One simulation as a task sees it: MuJoCo's model and data, and named access."""
 
-    def __init__(self, model: mujoco.MjModel) -> None:
+    def __init__(self, model: mujoco.MjModel, renderer: str = "auto") -> None:
         self.model = model
         self.data = mujoco.MjData(model)
-        self._painter: Painter | None = None
+        self._renderer_name = renderer
+        self._renderer: Renderer | None = None
 
     @property
     def named(self) -> Physics:
@@ -88,16 +97,17 @@ class Physics:
         self, height: int = 240, width: int = 320, camera_id: str | int = -1
     ) -> NDArray[np.uint8]:
         """Return a picture, (height, width, 3)."""
-        if self._painter is None:
-            self._painter = painter(self.model, width, height, quality="fine")
+        if self._renderer is None:
+            source, size = DataSource(self.model, self.data), (height, width)
+            self._renderer = make_renderer(self._renderer_name, source, size, "fine")
         camera = camera_id if camera_id == -1 else camera_index(self.model, camera_id)
-        return picture(self._painter, self.model, self.data, int(camera), width, height)
+        return render_still(self._renderer, 0, int(camera), width, height)
 
     def close(self) -> None:
         """Let go of the renderer."""
-        if self._painter is not None:
-            self._painter.close()
-            self._painter = None
+        if self._renderer is not None:
+            self._renderer.close()
+            self._renderer = None
 
 
 def is_extended(task: type) -> bool:
@@ -152,7 +162,7 @@ class ExtendedGroup:
         self.first_row = first_row
         self.tasks = [recipe.task() for _ in range(num_envs)]
         model = load_model(recipe.task.XML_PATH)
-        self.physics = [Physics(model) for _ in range(num_envs)]
+        self.physics = [Physics(model, self.config.renderer) for _ in range(num_envs)]
         if model.nu != self.contract.action["action"].size:
             raise BadModel(
                 f"{recipe.task.__name__}.ACTION_SPACE has {self.contract.action['action'].size} "
@@ -278,6 +288,7 @@ class ExtendedRow:
     def __init__(self, group: ExtendedGroup, row: int) -> None:
         self._group = group
         self._row = row
+        self._window: Window | None = None
 
     @property
     def task(self) -> Any:
@@ -288,6 +299,11 @@ class ExtendedRow:
     def physics(self) -> Physics:
         """The row's simulation."""
         return self._group.physics[self._row]
+
+    @property
+    def renderer(self) -> str:
+        """Name of the renderer that draws this row."""
+        return resolve_renderer(self._group.config.renderer)
 
     @property
     def np_random_seed(self) -> int:
@@ -353,8 +369,17 @@ class ExtendedRow:
             height or config.height, width or config.width, -1 if camera is None else camera
         )
 
+    def render_to_window(self) -> None:
+        """Open a window at the first call; show the present state at each one."""
+        if self._window is None:
+            self._window = Window(self.physics.model)
+        self._window.show(self.sim_state["integration"])
+
     def close(self) -> None:
-        """Nothing to close: the group owns the renderer."""
+        """Close the window, if there is one; the group owns the renderer."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None
 
 
 def _warnings(data: mujoco.MjData) -> int:

@@ -1,4 +1,4 @@
-"""Run a batched task in many rows: place, step, observe, reward, notice faults."""
+"""Run a batched task in many rows: place, step, observe, reward, detect faults."""
 
 from __future__ import annotations
 
@@ -23,14 +23,25 @@ from maniple.core.step import StepArrays, scalar
 from maniple.envs.cameras import Cameras
 from maniple.envs.config import EnvConfig
 from maniple.envs.motion import Motion
-from maniple.envs.row import Row, has_display
+from maniple.envs.row import Row
 from maniple.envs.task import Task
-from maniple.sim.camera import Painter, camera_index, painter, picture
-from maniple.sim.paint import Paint
+from maniple.sim.control.control import actuators
 from maniple.sim.randomise import Randomiser
+from maniple.sim.render_source import SimulationSource
+from maniple.sim.renderer import (
+    Renderer,
+    camera_index,
+    make_renderer,
+    render_still,
+    resolve_renderer,
+    wants_one_process,
+)
+from maniple.sim.robots.robot import Robot
+from maniple.sim.robots.table import find_robot
 from maniple.sim.scene import compile_model
 from maniple.sim.simulation import Simulation
 from maniple.sim.state import State
+from maniple.sim.viewer import has_display
 
 NOTHING: dict[int, dict[str, Any]] = {}
 
@@ -45,8 +56,9 @@ class TaskRecipe(Recipe):
     preload = ("mujoco", __name__)
 
     def preferred_engine(self, num_envs: int, workers: int | None) -> str:
-        """One batch for all rows without cameras; processes where pictures are drawn."""
-        is_native = workers is None and (num_envs == 1 or not self.config.cameras)
+        """Processes where workers draw side by side; one batch where there is nothing to share."""
+        draws = bool(self.config.cameras) and not wants_one_process(self.config.renderer)
+        is_native = workers is None and (num_envs == 1 or not draws)
         return "native" if is_native else "process"
 
     def contract(self) -> Contract:
@@ -76,6 +88,7 @@ class TaskGroup:
         self.config = config
         self.rows = num_envs
         self.first_row = first_row
+        task.robot = choose_robot(task, config.robot)
         task.configure(config)
         if config.variation is not None:
             check_variation(config.variation, task.variations)
@@ -87,9 +100,10 @@ class TaskGroup:
         self._clock = 0
         self._began = np.zeros(num_envs, np.int64)
         self.motion = Motion(task, config, self.sim, self.state, threads)
-        self._tells = type(task).sentences is not Task.sentences
+        self._has_sentences = type(task).sentences is not Task.sentences
         self._observe = _chosen(task, config.observations)
-        self._paint = Paint(self.model)
+        if config.cameras:
+            _check_proprioception(task, self.state)
         self.randomiser = Randomiser(self.sim, task.randomisation) if config.randomize else None
         self._limit = config.max_episode_steps or task.episode_steps
         self._is_sparse = config.reward == "sparse"
@@ -98,9 +112,10 @@ class TaskGroup:
         self._row_infos: dict[int, dict[str, Any]] = {}
         self._actions: NDArray | None = None
         self._rows: dict[int, Row] = {}
-        self._cameras = Cameras(self.sim, config) if config.cameras else None
+        self._source = SimulationSource(self.sim, config.randomize)
+        self._cameras = Cameras(self._source, config) if config.cameras else None
         self._drawn = np.zeros(num_envs, np.bool_)
-        self._painter: Painter | None = None
+        self._still_renderer: Renderer | None = None
         self.sim.settle(np.arange(num_envs))
         self.contract = self._describe()
         self._out = self._previous = StepArrays(
@@ -137,9 +152,9 @@ class TaskGroup:
         self._moved(rows)
         self.motion.begin(rows)
         self._faulted.release(rows)
-        for row in rows.tolist() if self._tells else ():
-            told = self.row(row)
-            self._add_info(row, {"sentence": told.sentence, "variation": told.variation})
+        for row in rows.tolist() if self._has_sentences else ():
+            handle = self.row(row)
+            self._add_info(row, {"sentence": handle.sentence, "variation": handle.variation})
 
     def step(self, actions: NDArray, active: NDArray[np.bool_] | None = None) -> None:
         """Step the active rows (None: all)."""
@@ -193,32 +208,34 @@ class TaskGroup:
 
     def picture(self, row: int, camera: str | int, width: int, height: int) -> NDArray[np.uint8]:
         """Return a picture of a row for people, (height, width, 3)."""
-        if self._painter is None:
-            self._painter = painter(self.model, width, height, quality="fine")
-        model = self.row_model(row) if self.randomiser or self._paint else self.model
+        if self._still_renderer is None:
+            size = (height, width)
+            self._still_renderer = make_renderer(self.config.renderer, self._source, size, "fine")
         index = camera_index(self.model, camera)
-        return picture(self._painter, model, self.sim.data(row), index, width, height)
+        return render_still(self._still_renderer, row, index, width, height)
+
+    @property
+    def renderer(self) -> str:
+        """Name of the renderer that draws."""
+        return resolve_renderer(self.config.renderer)
 
     def row_model(self, row: int) -> mujoco.MjModel:
         """Return a copy of a row's model, with what was randomised and in its colours."""
-        model = self.sim.row_model(row)
-        if self._paint:
-            self._paint.apply(model, self.state.bind("userdata")[row])
-        return model
+        return self._source.row_model(row)
 
     def close(self) -> None:
-        """Let go of windows and drawing memory."""
+        """Close windows and free drawing memory."""
         for row in self._rows.values():
             row.close()
-        if self._painter is not None:
-            self._painter.close()
-            self._painter = None
+        if self._still_renderer is not None:
+            self._still_renderer.close()
+            self._still_renderer = None
         if self._cameras is not None:
             self._cameras.close()
 
-    def _draw(self, sight: Cameras) -> None:
-        self._drawn |= sight.stale
-        sight.draw(self._out, self._previous, self.randomiser is not None)
+    def _draw(self, cameras: Cameras) -> None:
+        self._drawn |= cameras.stale
+        cameras.draw(self._out, self._previous)
         if self.config.render_every > 1:
             self._out.extras["rendered"][...] = self._drawn
 
@@ -302,13 +319,13 @@ class TaskGroup:
         return {row: why for row, why in bad.items() if row not in self._faulted}
 
     def _home(self, rows: NDArray[np.intp]) -> None:
-        robot = self.task.robot
-        names, home = (*robot.joints, robot.gripper), robot.home
-        if robot.twin:
-            names, home = (*names, robot.twin), (*home, home[-1])
-        home = np.repeat(np.array(home)[None], len(rows), axis=0)
-        self.state.put(rows, {name: home[:, k] for k, name in enumerate(names)})
-        self.state.ctrl[rows[:, None], [self.model.actuator(n).id for n in names]] = home
+        robot, model = self.task.robot, self.model
+        home = np.repeat(np.array(robot.home)[None], len(rows), axis=0)
+        self.state.put(rows, {name: home[:, k] for k, name in enumerate(robot.all_joints)})
+        servos = actuators(model, robot.all_joints)
+        # A velocity servo's target at rest is 0, which it is already.
+        holds = model.actuator_biasprm[servos, 1] != 0
+        self.state.ctrl[rows[:, None], servos[holds]] = home[:, holds]
 
     def _describe(self) -> Contract:
         task = self.task
@@ -327,7 +344,7 @@ class TaskGroup:
                         f"{type(task).__name__}.scales lacks the reward term {name!r}."
                         f"{closest(name, task.scales)}"
                     )
-                # A single term is the reward itself and need not be told twice.
+                # A single term is the reward itself and need not be reported twice.
                 if len(terms) > 1:
                     extras[f"terms.{name}"] = scalar()
         observation = Layout(
@@ -336,6 +353,7 @@ class TaskGroup:
                     value.shape[1:],
                     np.dtype(task.observation_dtype),
                     *task.bounds.get(name, (-np.inf, np.inf)),
+                    meaning=task.meanings.get(name, ""),
                 )
                 for name, value in self._observe(self.state).items()
             }
@@ -358,6 +376,23 @@ class TaskGroup:
         )
 
 
+def _check_proprioception(task: Task, s: State) -> None:
+    """Refuse cameras where a policy on pictures would see the objects' true poses besides."""
+    name, seen = type(task).__name__, task.observe(s)
+    if not task.proprioception:
+        raise BadConfig(
+            f"{name} has cameras but no `proprioception`: name the observations that a real robot "
+            f"has of itself, as in proprioception = ({next(iter(seen))!r},). It has: "
+            f"{', '.join(seen)}."
+        )
+    for wanted in task.proprioception:
+        if wanted not in seen:
+            raise UnknownName(
+                f"{name}.proprioception names {wanted!r}, which it does not observe."
+                f"{closest(wanted, seen)} It has: {', '.join(seen)}."
+            )
+
+
 def _chosen(task: Task, names: tuple[str, ...] | None) -> Callable[[State], dict[str, NDArray]]:
     """Return the task's `observe`, cut down to some names."""
     if names is None:
@@ -374,6 +409,19 @@ def _chosen(task: Task, names: tuple[str, ...] | None) -> Callable[[State], dict
         return {name: value for name, value in seen.items() if name in names}
 
     return observe
+
+
+def choose_robot(task: Task, name: str | None) -> Robot:
+    """Return the robot that a config names, where the task can take it, else the task's own."""
+    if name is None or name == task.robot.name:
+        return task.robot
+    robot = find_robot(name)
+    if task.robots is not None and robot.name not in task.robots:
+        raise BadConfig(
+            f"{type(task).__name__} cannot take the robot {robot.name!r}, only: "
+            f"{', '.join((task.robot.name, *task.robots))}."
+        )
+    return robot
 
 
 def build_model(task: Task) -> mujoco.MjModel:

@@ -1,4 +1,4 @@
-"""Turn a step's actions into motion: at once, smoothly, or along a planned way."""
+"""Turn a step's actions into motion: at once, smoothly, or along a planned path."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from maniple.core.spec import ArraySpec
 from maniple.core.step import StepArrays, scalar
 from maniple.envs.config import EnvConfig
-from maniple.envs.control import choose_control
 from maniple.envs.task import Task
-from maniple.sim.control.planning import Planning
+from maniple.sim.control.control import Control, ControlContext, make_control
 from maniple.sim.simulation import Simulation
 from maniple.sim.state import State
 
@@ -21,14 +20,25 @@ class Motion:
     def __init__(
         self, task: Task, config: EnvConfig, sim: Simulation, state: State, threads: int
     ) -> None:
-        self.control = choose_control(task, config, sim.model, sim.rows, threads)
+        context = ControlContext(
+            model=sim.model,
+            robot=task.robot,
+            base=task.base,
+            rows=sim.rows,
+            threads=threads,
+            step_s=sim.model.opt.timestep * task.substeps,
+            ee_step_m=task.ee_step_m,
+            low_m=task.ee_low_m,
+            high_m=task.ee_high_m,
+        )
+        self.control: Control = make_control(config.control or task.control, context)
+        self.sim = sim
+        self.ctrl = state.ctrl
         self._task = task
-        self._sim = sim
         self._state = state
-        self._planning = self.control if isinstance(self.control, Planning) else None
         self._ramp = task.ramp if len(task.ramp) > 1 else ()
-        self._notices = type(task).notice is not Task.notice
-        self._invalid: NDArray[np.bool_] | None = getattr(self.control, "invalid", None)
+        self._has_after_step = type(task).after_step is not Task.after_step
+        self._invalid = self.control.invalid
         self._invalid_count = np.zeros(sim.rows, np.int64)
         self._penalty = config.invalid_penalty
 
@@ -36,18 +46,20 @@ class Motion:
     def accepted(self) -> ArraySpec:
         """What an action may be: a controller that can say "invalid" takes any finite number."""
         spec = self.control.action
-        return spec if self._invalid is None else ArraySpec(spec.shape, spec.dtype)
+        if self._invalid is None:
+            return spec
+        return ArraySpec(spec.shape, spec.dtype, meaning=spec.meaning)
 
     @property
     def extras(self) -> dict[str, ArraySpec]:
-        """What `write` tells of every row."""
+        """Arrays that `write` fills for every row."""
         if self._invalid is None:
             return {}
         # The count is of the episode so far: a chunk shows only its last step's flag.
         return {"invalid_action": scalar(np.bool_), "invalid_actions": scalar(np.int64)}
 
     def begin(self, rows: NDArray[np.intp] | int, refused: int = 0) -> None:
-        """Forget what was refused in the episodes before; go on with a count of this one's."""
+        """Reset the count of refused actions in rows that begin an episode, or restore it."""
         if self._invalid is not None:
             self._invalid[rows] = False
         self._invalid_count[rows] = refused
@@ -58,54 +70,50 @@ class Motion:
 
     def step(self, actions: NDArray, active: NDArray[np.bool_] | None) -> None:
         """Let the active rows (None: all) carry out one action each."""
-        ctrl = self._state.ctrl
-        before = ctrl.copy() if self._ramp else ctrl
-        if active is None:
-            ctrl[:] = self.control.command(actions, ctrl)
-        else:
-            ctrl[active] = self.control.command(actions, ctrl)[active]
-        if self._planning is not None:
-            self._play(self._planning, actions, active)
-        elif self._ramp:
-            self._step_smoothly(before, active)
-        else:
-            self._sim.step(active)
-        if self._notices:
-            self._task.notice(self._state, active)
+        self.control.execute(actions, active, self)
+        if self._has_after_step:
+            self._task.after_step(self._state, active)
         if self._invalid is not None:
             if active is not None:
                 self._invalid &= active
             self._invalid_count += self._invalid
 
+    def step_to(self, targets: NDArray, active: NDArray[np.bool_] | None) -> None:
+        """Give the active rows (None: all) new servo targets, and take one control step."""
+        ctrl = self.ctrl
+        before = ctrl.copy() if self._ramp else ctrl
+        if active is None:
+            ctrl[:] = targets
+        else:
+            ctrl[active] = targets[active]
+        if not self._ramp:
+            self.sim.step(active)
+            return
+        after = ctrl.copy()
+        for part in self._ramp:
+            ctrl[:] = after if part == 1.0 else before + part * (after - before)
+            self.sim.step(active, self.sim.substeps // len(self._ramp))
+
+    def follow(self, paths: list[NDArray], period_s: float) -> None:
+        """Give each row its servo targets (steps, nu) one after the other, until it succeeds."""
+        state, task = self._state, self._task
+        lengths = np.array([len(path) for path in paths])
+        was_solved = task.success(state).copy()
+        substeps = round(period_s / self.sim.model.opt.timestep)
+        for k in range(int(lengths.max())):
+            moving = lengths > k
+            for row in np.flatnonzero(moving):
+                self.ctrl[row] = paths[row][k]
+            self.sim.step(moving, substeps)
+            if self._has_after_step:
+                task.after_step(state, moving)
+            lengths = np.where(task.success(state) & ~was_solved, 0, lengths)
+
     def write(self, out: StepArrays) -> None:
-        """Tell which actions were refused, and take off what that costs."""
+        """Write which actions were refused, and subtract the penalty."""
         if self._invalid is None:
             return
         out.extras.arrays["invalid_action"][...] = self._invalid
         out.extras.arrays["invalid_actions"][...] = self._invalid_count
         if self._penalty:
             out.reward -= self._penalty * self._invalid
-
-    def _step_smoothly(self, before: NDArray, active: NDArray[np.bool_] | None) -> None:
-        """Step in parts, the servo targets going from `before` to what was commanded."""
-        ctrl = self._state.ctrl
-        after = ctrl.copy()
-        for part in self._ramp:
-            ctrl[:] = after if part == 1.0 else before + part * (after - before)
-            self._sim.step(active, self._sim.substeps // len(self._ramp))
-
-    def _play(self, control: Planning, actions: NDArray, active: NDArray[np.bool_] | None) -> None:
-        """Let every row go its whole way, or until it succeeds on it."""
-        state, task = self._state, self._task
-        ways = control.ways(actions, state.ctrl, self._sim, active)
-        lengths = np.array([len(way) for way in ways])
-        was_solved = task.success(state).copy()
-        substeps = round(control.period_s / self._sim.model.opt.timestep)
-        for k in range(int(lengths.max())):
-            moving = lengths > k
-            for row in np.flatnonzero(moving):
-                state.ctrl[row] = ways[row][k]
-            self._sim.step(moving, substeps)
-            if self._notices:
-                task.notice(state, moving)
-            lengths = np.where(task.success(state) & ~was_solved, 0, lengths)

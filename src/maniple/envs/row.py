@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.core.errors import BadConfig, NoDisplay
+from maniple.core.errors import BadConfig
+from maniple.sim.viewer import Window
 
 if TYPE_CHECKING:
     from maniple.envs.group import TaskGroup
@@ -18,20 +18,14 @@ if TYPE_CHECKING:
 SimState = dict[str, Any]
 
 
-def has_display() -> bool:
-    """Tell whether a window can be opened."""
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
 class Row:
     """One row of a group, as `get_attr`, `call` and the single environment see it."""
 
     def __init__(self, group: TaskGroup, row: int) -> None:
         self._group = group
         self._row = row
-        self._viewer: Any = None
+        self._window: Window | None = None
         self._generator: tuple[int, np.random.Generator] | None = None
-        self._viewer_data: mujoco.MjData | None = None
 
     @property
     def task(self) -> Task:
@@ -58,6 +52,11 @@ class Row:
     def model(self) -> mujoco.MjModel:
         """A copy of this row's model, with what was randomised."""
         return self._group.row_model(self._row)
+
+    @property
+    def renderer(self) -> str:
+        """Name of the renderer that draws this row."""
+        return self._group.renderer
 
     @property
     def np_random_seed(self) -> int:
@@ -146,23 +145,13 @@ class Row:
         )
 
     def render_to_window(self) -> None:
-        """Open MuJoCo's viewer at the first call; show the present state at each one."""
-        if not has_display():
-            raise NoDisplay(
-                "There is no display for a window. Use render_mode='rgb_array' and render(), "
-                "or log in with 'ssh -X'."
-            )
-        group = self._group
-        if self._viewer is None:
-            import mujoco.viewer
-
-            self._viewer_data = group.sim.data(self._row)
-            self._viewer = mujoco.viewer.launch_passive(self.model, self._viewer_data)
-        group.sim.data(self._row, self._viewer_data)
-        self._viewer.sync()
+        """Open a window at the first call; show the present state at each one."""
+        if self._window is None:
+            self._window = Window(self.model)
+        self._window.show(self._group.sim.state(self._row))
 
     def close(self) -> None:
         """Close the window, if there is one."""
-        if self._viewer is not None:
-            self._viewer.close()
-            self._viewer = None
+        if self._window is not None:
+            self._window.close()
+            self._window = None

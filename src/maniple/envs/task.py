@@ -1,7 +1,8 @@
-"""What a task says of itself; written once, batched over environments, run by every engine."""
+"""The definition of a task: written once, batched over environments, run by every engine."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import mujoco
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from maniple.core.seeds import Draws
 from maniple.sim.randomise import Randomisation
 from maniple.sim.robots.robot import Robot
-from maniple.sim.robots.so101 import SO101
+from maniple.sim.robots.table import find_robot
 from maniple.sim.scene import new_scene
 from maniple.sim.state import State
 
@@ -22,13 +23,16 @@ Bounds = tuple[float, float]
 
 
 class Task:
-    """A scene, a start, a sight, a reward and an end. Arrays have the env axis first.
+    """A scene, initial states, observations, a reward and an end. Arrays have the env axis first.
 
     Override what differs; the first line of the docstring is the sentence that people and
     language-conditioned policies read.
     """
 
-    robot: Robot = SO101
+    robot: Robot = find_robot("so101")
+    """A robot, or in a subclass also its name in the table ROBOTS."""
+    robots: tuple[str, ...] | None = ()
+    """Names of other robots that the task can take, as in make_vec(id, robot=...); None: any."""
     base: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """Where the robot's base stands (metres, world)."""
     control: str = "ee"
@@ -53,10 +57,13 @@ class Task:
     observation_dtype: type = np.float32
     bounds: ClassVar[dict[str, Bounds]] = {}
     """Bounds of observations by name; what goes beyond is clipped. Others are unbounded."""
+    meanings: ClassVar[Mapping[str, str]] = {}
+    """Units, frame, quaternion order and range of observations by name, for people."""
     scales: ClassVar[dict[str, float]] = {}
     """Weight of each reward term; the keys are those of `terms`."""
     proprioception: tuple[str, ...] = ()
-    """Observations that a real robot has of itself: what a policy on pictures may see besides."""
+    """Observations that a real robot has of itself: what a policy on pictures may see besides.
+    Needed as soon as there are cameras."""
     has_success: bool = True
     """Whether `success` means anything."""
     randomisation: Randomisation = Randomisation()
@@ -67,7 +74,10 @@ class Task:
     variations: int = 1
     """How many versions of the task there are: other colours, other drawers."""
     variation: int | None = None
-    """The version of the episodes that begin now; None: drawn for each. `place` heeds it."""
+    """The version of the episodes that begin now; None: drawn for each. `place` uses it."""
+
+    def __init_subclass__(cls) -> None:
+        cls.robot = find_robot(cls.robot)
 
     @property
     def sentence(self) -> str:
@@ -75,13 +85,13 @@ class Task:
         return (self.__doc__ or type(self).__name__).strip().splitlines()[0].rstrip(".")
 
     def configure(self, config: EnvConfig) -> None:
-        """Take over the settings that concern the task itself."""
+        """Read the settings that concern the task itself."""
 
     def sentences(self, variation: int) -> list[str]:
         """Return ways of saying what the robot is asked to do in one variation."""
         return [self.sentence]
 
-    def notice(self, s: State, active: NDArray[np.bool_] | None) -> None:
+    def after_step(self, s: State, active: NDArray[np.bool_] | None) -> None:
         """Write notes after a step of the active rows (None: all); see `State.note`."""
 
     def spec(self) -> mujoco.MjSpec:

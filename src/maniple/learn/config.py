@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import reduce
+from operator import or_
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from maniple.agents.bc import BCConfig
-from maniple.agents.drq import DrQConfig
 from maniple.agents.sac import SACConfig
 from maniple.core.errors import BadConfig, closest
 from maniple.envs.config import EnvConfig
@@ -19,7 +19,13 @@ from maniple.registry import BACKENDS, EXPERTS, TASKS, canonical, find
 from maniple.run.config import RunConfig, Schedule, at_least
 from maniple.run.folder import plain
 
-AgentConfig = SACConfig | DrQConfig | BCConfig
+if TYPE_CHECKING:
+    from maniple.agents.bc import BCConfig
+
+    AgentConfig = SACConfig | BCConfig
+else:
+    # The table of algorithms is the only list of them.
+    AgentConfig = reduce(or_, (load(row.config) for row in ALGORITHMS.values()))
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ class Run:
         Args:
             store: Where it is kept.
             evaluator: Plays the policy on seeds that training never sees; None: no evaluation.
-            listen: Called with every report, on every rank.
+            listen: Called when the run has started, then with every report; on every rank.
             stop: Ends the run; None: as the config says.
             threads: Of torch. Fixed: sums come out differently with another number.
         """
@@ -101,6 +101,8 @@ class Run:
             self._restore(found)
         torch.set_num_threads(self._threads)
         self.ranks.check_equal("weights", learner.weights())
+        counters = learner.counters()
+        self._listen(counters.steps, {"updates": counters.updates, "replay": counters.replay})
         return found is not None
 
     def goes_on(self) -> bool:
@@ -127,7 +129,7 @@ class Run:
     def finish(self) -> Result:
         """Evaluate the final weights, report and save a last time, and sum up."""
         counters = self.learner.counters()
-        if self._evaluated_updates == counters.updates:
+        if self._evaluator is None or self._evaluated_updates == counters.updates:
             self._report(self._scores())
         else:
             self._evaluate()
@@ -152,7 +154,6 @@ class Run:
     def _evaluate(self) -> None:
         """Play on seeds that training never sees, and keep the best weights."""
         if self._evaluator is None:
-            self._report()
             return
         began, counters = perf_counter(), self.learner.counters()
         self.last = self._evaluator(lambda obs: self.learner.act(obs, explore=False))

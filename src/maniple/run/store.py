@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from maniple.core.errors import BadConfig
 from maniple.run.checkpoint import Checkpoint, Checkpoints
 from maniple.run.folder import Names, RunFolder
+from maniple.run.lock import RunLock
 from maniple.run.log import Log
 from maniple.run.ranks import Ranks
 from maniple.run.segments import Replay, Segments
@@ -42,6 +43,7 @@ class Store:
         self._settings, self._resume, self._ranks = dict(settings), resume, ranks
         self._segments = Segments(self.folder.replay, ranks.rank)
         self._log: Log | None = None
+        self._lock: RunLock | None = None
         self._found = self.checkpoints.latest() if resume else None
         if resume and self._found is None and (torn := self.checkpoints.complaints()):
             raise BadConfig(
@@ -59,6 +61,7 @@ class Store:
         self._ranks.wait()
         if not self._ranks.is_main:
             return
+        self._lock = RunLock(self.folder.path)
         if not (self._resume and self.folder.is_used):
             self.folder.create(self._settings)
         step = self._found.step if self._found else (0 if self._resume else None)
@@ -100,6 +103,8 @@ class Store:
         """Close the metrics."""
         if self._log is not None:
             self._log.close()
+        if self._lock is not None:
+            self._lock.close()
 
 
 def acting_weights(checkpoint: Checkpoint) -> dict[str, NDArray]:

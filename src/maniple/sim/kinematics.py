@@ -1,4 +1,4 @@
-"""Tell where everything is, for rows whose physics does not remember it."""
+"""Compute where everything is, for rows whose physics does not store it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Show parts of a scene in the colours of a row's episode.
 
-Which colour it is stands in a note, so that it belongs to the state and costs the physics nothing.
+The colour is kept in a note, so that it belongs to the state and costs the physics nothing.
 """
 
 from __future__ import annotations

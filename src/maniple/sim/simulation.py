@@ -85,7 +85,7 @@ class Simulation:
     def bind(self, field: str) -> NDArray:
         """Return a live array over an MjData field, as in `bind("site_xpos")`."""
         if self._reads is not None and field not in self._reads:
-            raise BadConfig(f"The task reads {field!r} unannounced: add it to the task's `reads`.")
+            raise BadConfig(f"The task reads {field!r} undeclared: add it to the task's `reads`.")
         if self._kinematics is not None and field in PLACES:
             return self._kinematics.bind(field)
         return self.batch.bind(field)
@@ -114,7 +114,7 @@ class Simulation:
         """Return the rows in which MuJoCo gave up since the last call, and why.
 
         MuJoCo resets such a row silently in the middle of a step, so that its numbers look
-        healthy: only the warning counters tell.
+        healthy: only the warning counters show it.
         """
         # Comparing bytes costs a tenth of any numpy reduction.
         now = self._warning.tobytes()

@@ -1,4 +1,4 @@
-"""Show a task its rows: named points, joints and velocities as live arrays."""
+"""Give a task named views of its rows: points, joints and velocities as live arrays."""
 
 from __future__ import annotations
 

@@ -50,6 +50,30 @@ def test_both_versions_of_rlbench(version, tmp_path, monkeypatch):
             envs.close()
 
 
+@pytest.mark.parametrize(("mode", "size"), [("delta_ee", 7), ("delta_position", 4)])
+def test_deltas_mean_what_they_mean_on_mujoco(mode, size, version, tmp_path, monkeypatch):
+    """One is 3 cm and 0.15 rad; RLBench is given the quaternion of the rotation vector."""
+    install(version, tmp_path, monkeypatch)
+    envs = maniple.make_vec("OpenDrawer", 1, backend="rlbench", arm_mode=mode)
+    try:
+        assert envs.single_action_space.shape == (size,)
+        assert maniple.make_vec("OpenDrawer", 1, control=mode).single_action_space.shape == (size,)
+        before, _ = envs.reset(seed=0)
+        before = before["gripper_pose"].copy()
+        action = np.zeros((1, size), np.float32)
+        action[0, 1], action[0, -1] = 1.0, 1.0
+        if mode == "delta_ee":
+            action[0, 5] = 1.0
+        obs, *_, info = envs.step(action)
+        assert not info["invalid_action"].any(), info
+        after = obs["gripper_pose"]
+        np.testing.assert_allclose(after[:, :3] - before[:, :3], [[0, 0.03, 0]], atol=1e-6)
+        turned = 2 * np.arccos(np.clip(np.abs((after[:, 3:] * before[:, 3:]).sum()), 0, 1))
+        assert turned == pytest.approx(0.15 if mode == "delta_ee" else 0.0, abs=5e-3)
+    finally:
+        envs.close()
+
+
 def test_the_same_seed_gives_the_same_episode(make):
     one, other = (make(num_envs=2, observations=("task_low_dim_state",)) for _ in range(2))
     a, info_a = one.reset(seed=5)

@@ -33,7 +33,7 @@ def last_json(done):
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-@pytest.mark.parametrize("mode", ["ik", "planning", "delta_ee", "joint_velocity"])
+@pytest.mark.parametrize("mode", ["ik", "planning", "delta_ee", "delta_position", "joint_velocity"])
 def test_bench(variables, mode):
     words = "bench --task OpenDrawer --backend rlbench --num-envs 2 --steps 32 --action-chunk 16"
     answer = last_json(

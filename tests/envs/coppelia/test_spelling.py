@@ -56,6 +56,14 @@ def test_wrong_settings_are_told(options, says):
         RLBenchConfig.of("OpenDrawer", options)
 
 
+def test_the_old_name_of_the_renderer_is_accepted():
+    for name in ("renderer", "coppelia_renderer"):
+        assert RLBenchConfig.of("OpenDrawer", {name: "opengl3"}).coppelia_renderer == "opengl3"
+    assert RLBenchConfig.of("OpenDrawer", {"renderer": "auto"}).coppelia_renderer == "opengl"
+    with pytest.raises(BadConfig, match="CoppeliaSim"):
+        RLBenchConfig.of("OpenDrawer", {"renderer": "mujoco"})
+
+
 def test_spaces_are_known_before_anything_is_launched(coppelia):
     envs = maniple.registry.recipe(
         "OpenDrawer",

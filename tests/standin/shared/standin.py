@@ -294,6 +294,12 @@ class Acting:
         return demos
 
 
+def _times(a, b):
+    """Quaternions x y z w: the turn b, then the turn a, in the world, as RLBench adds poses."""
+    vector = a[3] * b[:3] + b[3] * a[:3] + np.cross(a[:3], b[:3])
+    return np.array([*vector, a[3] * b[3] - a[:3] @ b[:3]])
+
+
 class ArmMode:
     """The body of every arm action mode."""
 
@@ -313,7 +319,7 @@ class ArmMode:
         pose = action.copy()
         if not self.is_absolute:
             pose[:3] += scene.pose[:3]
-            pose[3:] = scene.pose[3:]
+            pose[3:] = _times(action[3:], scene.pose[3:])
         scene.go_to(pose, is_planned)
 
     def move_joints(self, scene, action):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.core.errors import BadConfig, ManipleError, NoDisplay
+from maniple.core.errors import BadConfig, ManipleError
 
 LONG_EPISODE = 1500
 """Steps after which an episode of a person is truncated: a minute at 25 per second."""
@@ -67,37 +67,28 @@ class Keyboard:
     """Acts in the only row, at the pace of the clock."""
 
     def __init__(self, envs: Any) -> None:
-        from maniple.envs.row import has_display
-
-        if not has_display():
-            raise NoDisplay(
-                "There is no display for the window that --keyboard needs. Log in with 'ssh -X', "
-                "or leave --keyboard out to record the scripted expert."
-            )
         if envs.single_action_space.shape != (4,):
             raise BadConfig(
                 "--keyboard moves a fingertip: it needs 4 numbers per action, and this task takes "
                 f"{envs.single_action_space.shape}. Choose one of the so101 tasks."
             )
-        import mujoco.viewer
+        from maniple.sim.viewer import Window
 
         self._envs = envs
         self._keys = Keys()
-        self._model = envs.get_attr("model")[0]
-        self._data = mujoco.MjData(self._model)
-        self._viewer = mujoco.viewer.launch_passive(
-            self._model,
-            self._data,
-            key_callback=lambda key: self._keys.press(key, time.monotonic()),
+        self._window = Window(
+            envs.get_attr("model")[0],
+            on_key=lambda key: self._keys.press(key, time.monotonic()),
+            instead="Leave --keyboard out to record the scripted expert",
         )
         self._period_s = 1.0 / envs.metadata["render_fps"]
         self._due_s = time.monotonic()
 
     def act(self, obs: Any) -> NDArray[np.float32]:
         """Show the arm, wait for its next step, and return what the keys ask for."""
-        if not self._viewer.is_running():
+        if not self._window.is_open:
             raise WindowClosed("The window was closed.")
-        self._show()
+        self._window.show(self._envs.get_attr("sim_state")[0]["integration"])
         self._due_s = max(self._due_s + self._period_s, time.monotonic())
         time.sleep(max(0.0, self._due_s - time.monotonic()))
         return self._keys.action(time.monotonic())[None]
@@ -108,14 +99,4 @@ class Keyboard:
 
     def close(self) -> None:
         """Close the window."""
-        self._viewer.close()
-
-    def _show(self) -> None:
-        import mujoco
-
-        state = self._envs.get_attr("sim_state")[0]["integration"]
-        with self._viewer.lock():
-            kind = int(mujoco.mjtState.mjSTATE_INTEGRATION)
-            mujoco.mj_setState(self._model, self._data, np.asarray(state, np.float64), kind)
-            mujoco.mj_forward(self._model, self._data)
-        self._viewer.sync()
+        self._window.close()

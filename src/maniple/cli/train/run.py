@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -21,8 +22,9 @@ from maniple.core.child import start_child  # noqa: E402
 from maniple.core.errors import BadConfig  # noqa: E402
 from maniple.learn.algorithms import find_algorithm, load  # noqa: E402
 from maniple.learn.cluster import ClusterConfig, make_token  # noqa: E402
-from maniple.learn.config import TrainConfig, algorithm_of, preset  # noqa: E402
+from maniple.learn.config import TrainConfig, algorithm_of, config_of, preset  # noqa: E402
 from maniple.registry import canonical  # noqa: E402
+from maniple.run.folder import RunFolder  # noqa: E402
 from maniple.run.run import Result  # noqa: E402
 from maniple.run.stop import Stop  # noqa: E402
 
@@ -64,8 +66,24 @@ def prepare(verb: str, words: list[str]) -> list[str]:
 
 
 def defaults(verb: str, words: Sequence[str]) -> Options:
-    """Read the task ahead of all else: its known settings are the defaults."""
-    return Options(config=preset(verb.split()[1], _task_in(words)))
+    """Read the task ahead of all else: its known settings are the defaults.
+
+    With --resume the settings of the run that is there are.
+    """
+    algorithm = verb.split()[1]
+    config = preset(algorithm, _value_of(words, "task"))
+    if "--resume" in words:
+        config = config.replace(seed=_seed_in(words))
+        named = _value_of(words, "run-dir") or _value_of(words, "checkpoint-path")
+        folder = RunFolder(named or _run_dir(config))
+        if folder.is_used:
+            config = config_of(folder.config())
+            if algorithm_of(config) != algorithm:
+                raise BadConfig(
+                    f"{folder.path} is a run of {algorithm_of(config)}: go on with 'maniple train "
+                    f"{algorithm_of(config)} --resume --run-dir {folder.path}'."
+                )
+    return Options(config=config)
 
 
 def run(options: Options) -> dict[str, Any]:
@@ -93,10 +111,14 @@ def run(options: Options) -> dict[str, Any]:
         "best": _number(result.best),
         "train_s": round(result.train_s, 2),
         "wall_s": round(result.wall_s, 2),
-        "is_stopped": result.stopped_by == "asked",
+        # torchrun takes any other code than 0 for a failure of its own.
+        "is_stopped": result.stopped_by == "asked" and "TORCHELASTIC_RUN_ID" not in os.environ,
         "stopped_by": result.stopped_by,
     }
     screen.sum_up(answer)
+    if answer["is_stopped"]:
+        words = f"maniple train {answer['algorithm']} --resume --run-dir {answer['run_dir']}"
+        print(f"stopped; go on with: {words}", file=sys.stderr)
     return answer
 
 
@@ -156,7 +178,6 @@ def act_for_learner(config: TrainConfig, cluster: ClusterConfig, is_quiet: bool)
 def _tell_from_where(run_dir: Path) -> None:
     """Say which checkpoint a run goes on from, and which ones are left out."""
     from maniple.run.checkpoint import Checkpoints
-    from maniple.run.folder import RunFolder
 
     checkpoints = Checkpoints(RunFolder(run_dir).checkpoints)
     found = checkpoints.latest()
@@ -173,15 +194,20 @@ def _number(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def _task_in(words: Sequence[str]) -> str | None:
+def _value_of(words: Sequence[str], flag: str) -> str | None:
+    """Read one option ahead of all others, with dashes or underscores."""
     for k, word in enumerate(words):
-        if word == "--task" and k + 1 < len(words):
-            return words[k + 1]
-        if word.startswith("--task="):
-            return word.partition("=")[2]
+        head, equals, tail = word.partition("=")
+        if head.replace("_", "-") == f"--{flag}":
+            return tail if equals else (words[k + 1] if k + 1 < len(words) else None)
     return None
 
 
+def _seed_in(words: Sequence[str]) -> int:
+    seed = _value_of(words, "seed") or ""
+    return int(seed) if seed.isdigit() else 0
+
+
 def _run_dir(config: TrainConfig) -> Path:
-    task = canonical(config.run.task).replace("/", "-")
+    task = canonical(config.run.task).replace("/", "-").replace(":", "-")
     return Path("runs") / f"{algorithm_of(config)}-{task}-{config.run.seed}"

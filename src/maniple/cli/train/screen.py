@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.live import Live
+from rich.markup import escape
 from rich.table import Table
 
 from maniple.core.rank import Rank
@@ -27,20 +28,28 @@ class Screen:
         self._console = Console(stderr=is_quiet, highlight=False, quiet=is_silent)
         self._live: Live | None = None
         self._lines: list[tuple[str, ...]] = []
+        self._has_begun = False
 
     def __enter__(self) -> Screen:
-        config = self._config
+        return self
+
+    def _begin(self) -> None:
+        """Show the heading; not before the run has started, which may yet be refused."""
+        machine, run = self._config.machine, self._config.run
+        ranks = Rank.here().world_size
+        rows = f"{machine.num_envs} environments"
+        if ranks > 1:
+            rows = f"{rows} on each of {ranks} ranks ({machine.num_envs * ranks} in all)"
         self._console.print(
-            f"[bold]{config.run.task}[/], {config.machine.num_envs} environments, seed "
-            f"{config.run.seed}; "
-            f"everything is kept in {self._run_dir}"
+            f"[bold]{escape(run.task)}[/], {rows}, seed {run.seed}; everything is kept in "
+            f"{escape(str(self._run_dir))}",
+            soft_wrap=True,
         )
         if self._console.is_terminal:
             self._live = Live(self._table(), console=self._console, refresh_per_second=4)
             self._live.__enter__()
         else:
             self._console.print(_line(COLUMNS))
-        return self
 
     def __exit__(self, *problem: Any) -> None:
         if self._live is not None:
@@ -48,7 +57,11 @@ class Screen:
             self._live = None
 
     def listen(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Show one report."""
+        """Show one report; the first one, at the start, is the heading."""
+        if not self._has_begun:
+            self._has_begun = True
+            self._begin()
+            return
         rate = metrics.get("clock/steps_per_s", 0.0)
         limits = [self._config.run.max_steps, self._config.run.max_updates]
         end = min(limit for limit in limits if limit is not None)
@@ -80,7 +93,8 @@ class Screen:
                 f"{answer['steps']:,} steps, {answer['train_s']:.0f} s of training"
             )
         self._console.print(
-            f"Watch it: maniple eval --checkpoint {answer['run_dir']} --episodes 100"
+            f"Watch it: maniple eval --checkpoint {escape(answer['run_dir'])} --episodes 100",
+            soft_wrap=True,
         )
 
     def _table(self) -> Table:

@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.envs.panda.expert import Goal, Seen
+from maniple.envs.panda.expert import Goal, Observed
 from maniple.envs.panda.named import named
 from maniple.envs.panda.parts import Rgba, add_box, add_fixture, add_moving
 from maniple.envs.panda.table import PandaTask
@@ -54,10 +54,10 @@ def opened_m(s: State) -> NDArray:
 def handle(out_m: float):
     """Goal in front of the named drawer's handle."""
 
-    def goal(seen: Seen) -> Goal:
-        z = np.array(HANDLE_Z_M)[seen.variation]
+    def goal(observed: Observed) -> Goal:
+        z = np.array(HANDLE_Z_M)[observed.variation]
         offset = np.stack([np.zeros_like(z), np.full_like(z, HANDLE_Y_M + out_m), z], 1)
-        return seen.point("drawers", offset), quat_mul(seen.quat("drawers"), SIDEWAYS)
+        return observed.point("drawers", offset), quat_mul(observed.quat("drawers"), SIDEWAYS)
 
     return goal
 

@@ -1,4 +1,4 @@
-"""Scripted experts: walk the gripper through poses that are computed from observations."""
+"""Scripted experts: move the gripper through poses that are computed from observations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPEN, SHUT = 1.0, 0.0
 LOWEST_M = 0.7625
 
 
-class Seen:
+class Observed:
     """Observations by name: what task_low_dim_state says of each body and joint."""
 
     def __init__(self, obs: Obs, task: type[PandaTask]) -> None:
@@ -57,7 +57,7 @@ class Seen:
 class Waypoint(NamedTuple):
     """A pose to get to, and what the gripper does on the way and there."""
 
-    goal: Callable[[Seen], Goal]
+    goal: Callable[[Observed], Goal]
     """Worked out when the waypoint begins, and kept."""
     grip: float
     hold: int = 0
@@ -71,7 +71,7 @@ class Waypoint(NamedTuple):
 
 
 class PandaExpert:
-    """Walks every row through a task's waypoints, each at its own pace; drives any engine."""
+    """Moves every row through a task's waypoints, each at its own pace; drives any engine."""
 
     def __init__(self, task: type[PandaTask], waypoints: Sequence[Waypoint], num_envs: int) -> None:
         self._task = task
@@ -86,8 +86,8 @@ class PandaExpert:
 
     def act(self, obs: Obs) -> NDArray[np.float32]:
         """Return the next action of every row."""
-        seen = Seen(obs, self._task)
-        self._latch(seen)
+        observed = Observed(obs, self._task)
+        self._latch(observed)
         each = np.array([w[1:] for w in self._waypoints])[self._at]
         grip, hold, tolerance, step_m, patience, step_rad = each.T
         way = self._goal_pos - self._pos
@@ -96,8 +96,8 @@ class PandaExpert:
         part = np.minimum(step_m / np.maximum(far, step_m), step_rad / np.maximum(angle, step_rad))
         self._pos = self._pos + way * part[:, None]
         self._turn = turn_part(self._turn, self._goal_turn, part[:, None])
-        gap = np.sqrt(((self._goal_pos - seen.tip) ** 2).sum(1))
-        cosine = np.abs((self._goal_turn * seen.turn).sum(1))
+        gap = np.sqrt(((self._goal_pos - observed.tip) ** 2).sum(1))
+        cosine = np.abs((self._goal_turn * observed.turn).sum(1))
         is_there = (gap < tolerance) & (cosine > np.cos(0.04))
         self._steps += 1
         self._held = np.where(is_there, self._held + 1, 0)
@@ -115,15 +115,15 @@ class PandaExpert:
         self._is_new[rows] = True
         self._begins[rows] = 2
 
-    def _latch(self, seen: Seen) -> None:
+    def _latch(self, observed: Observed) -> None:
         """Work out the goals of waypoints that begin now.
 
         Twice at an episode's beginning: where rows are reset in the next step, what is seen first
         is still the end of the episode before.
         """
         begins = self._begins > 0
-        self._pos = np.where(begins[:, None], seen.tip, self._pos)
-        self._turn = np.where(begins[:, None], seen.turn, self._turn)
+        self._pos = np.where(begins[:, None], observed.tip, self._pos)
+        self._turn = np.where(begins[:, None], observed.turn, self._turn)
         self._at[begins] = self._steps[begins] = self._held[begins] = 0
         self._is_new |= begins
         self._begins[begins] -= 1
@@ -131,7 +131,7 @@ class PandaExpert:
             return
         for k in np.unique(self._at[self._is_new]):
             rows = self._is_new & (self._at == k)
-            pos, turn = self._waypoints[k].goal(seen)
+            pos, turn = self._waypoints[k].goal(observed)
             self._goal_pos[rows], self._goal_turn[rows] = pos[rows], turn[rows]
         self._is_new[:] = False
 
@@ -155,37 +155,37 @@ def over(
     offset: Sequence[float] = (0.0, 0.0, 0.0),
     yaw_rad: float = 0.0,
     fold_rad: float = np.pi / 2,
-) -> Callable[[Seen], Goal]:
+) -> Callable[[Observed], Goal]:
     """Goal at a point of a body, pointing down, the fingers turned with the body."""
 
-    def goal(seen: Seen) -> Goal:
-        pos = seen.point(body, offset)
+    def goal(observed: Observed) -> Goal:
+        pos = observed.point(body, offset)
         # The fingers end 9 mm below the tip: they must not press on the table.
         pos[:, 2] = np.maximum(pos[:, 2], LOWEST_M)
-        return pos, down(quat_yaw(seen.quat(body)) + yaw_rad, fold_rad)
+        return pos, down(quat_yaw(observed.quat(body)) + yaw_rad, fold_rad)
 
     return goal
 
 
 def facing(
     body: str, offset: Sequence[float], quat_wxyz: Sequence[float]
-) -> Callable[[Seen], Goal]:
+) -> Callable[[Observed], Goal]:
     """Goal at a point of a body, oriented in the body's frame."""
 
-    def goal(seen: Seen) -> Goal:
-        return seen.point(body, offset), quat_mul(seen.quat(body), np.array(quat_wxyz))
+    def goal(observed: Observed) -> Goal:
+        return observed.point(body, offset), quat_mul(observed.quat(body), np.array(quat_wxyz))
 
     return goal
 
 
-def stay(seen: Seen) -> Goal:
+def stay(observed: Observed) -> Goal:
     """Goal where the tip is."""
-    return seen.tip.copy(), seen.turn.copy()
+    return observed.tip.copy(), observed.turn.copy()
 
 
-def shifted(by_m: Sequence[float]) -> Callable[[Seen], Goal]:
+def shifted(by_m: Sequence[float]) -> Callable[[Observed], Goal]:
     """Goal at a distance from where the tip is, turned as it is."""
-    return lambda seen: (seen.tip + np.asarray(by_m), seen.turn.copy())
+    return lambda observed: (observed.tip + np.asarray(by_m), observed.turn.copy())
 
 
 def close(hold: int = 4) -> Waypoint:
@@ -198,7 +198,7 @@ def release(hold: int = 3) -> Waypoint:
     return Waypoint(stay, OPEN, hold, 0.03)
 
 
-def pick(goal: Callable[[Seen], Goal], above_m: float = 0.10, lift_m: float = 0.15) -> list:
+def pick(goal: Callable[[Observed], Goal], above_m: float = 0.10, lift_m: float = 0.15) -> list:
     """Come from above, shut, raise."""
     return [
         Waypoint(raised(goal, above_m), OPEN, tolerance_m=0.012),
@@ -208,11 +208,11 @@ def pick(goal: Callable[[Seen], Goal], above_m: float = 0.10, lift_m: float = 0.
     ]
 
 
-def raised(goal: Callable[[Seen], Goal], up_m: float) -> Callable[[Seen], Goal]:
+def raised(goal: Callable[[Observed], Goal], up_m: float) -> Callable[[Observed], Goal]:
     """The same goal, higher."""
 
-    def higher(seen: Seen) -> Goal:
-        pos, turn = goal(seen)
+    def higher(observed: Observed) -> Goal:
+        pos, turn = goal(observed)
         return pos + [0.0, 0.0, up_m], turn
 
     return higher

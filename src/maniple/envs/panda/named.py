@@ -1,4 +1,4 @@
-"""Speak of the thing that a row's variation names: the middle drawer, the steak, the red square."""
+"""Select the object that a row's variation names: the middle drawer, the steak, the red square."""
 
 from __future__ import annotations
 

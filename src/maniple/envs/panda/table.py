@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import pi
 from typing import TYPE_CHECKING, ClassVar
 
@@ -10,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
+from maniple.envs.meanings import RLBENCH
 from maniple.envs.panda.grasp import Grasp, add_grasp
 from maniple.envs.panda.placement import NEAREST_M, TABLE_M, Corners, scene_pose
 from maniple.envs.task import Bounds, Task
 from maniple.sim.robots.chain import BOX, ROBOT_BIT, WORLD_BIT
-from maniple.sim.robots.panda import FINGER_M, FINGERS, PANDA, SERVOS, TIP_M
+from maniple.sim.robots.panda import FINGER_M, FINGERS, SERVOS, TIP_M
+from maniple.sim.robots.table import find_robot
 from maniple.sim.rotation import mat_quat, mats_quat, quat_mat
 from maniple.sim.state import State, norm
 from maniple.sim.userdata import add_note
@@ -50,7 +53,7 @@ _KP, _KV, _MOST = np.array(SERVOS, np.float64).T
 class PandaTask(Task):
     """Do something on RLBench's table."""
 
-    robot = PANDA
+    robot = find_robot("panda")
     base = BASE_M
     control = "ik"
     ee_low_m = WORKSPACE_LOW_M
@@ -71,7 +74,9 @@ class PandaTask(Task):
         "task_low_dim_state": (-10.0, 10.0),
         "variation_index": (0.0, 1000.0),
     }
-
+    meanings: ClassVar[Mapping[str, str]] = RLBENCH
+    # All of them are observed by default on CoppeliaSim too: one policy runs on both.
+    proprioception = ("joint_velocities", "joint_positions", "gripper_open", "gripper_pose")
     scales: ClassVar[dict[str, float]] = {
         "reach": 0.3,
         "progress": 0.7,
@@ -97,11 +102,11 @@ class PandaTask(Task):
     """attach: a shut gripper holds what is between its fingers, as in RLBench; contact: friction
     does, where the expert has shown that it is enough."""
 
-    _hold: Grasp | None = None
-    _seen: tuple[State, NDArray, NDArray] | None = None
+    _grasp: Grasp | None = None
+    _low_dim_index: tuple[State, NDArray, NDArray] | None = None
 
     def configure(self, config: EnvConfig) -> None:
-        """Take over how to grasp."""
+        """Set how to grasp."""
         self.grasp = config.grasp or self.grasp
         if self.grasp == "contact":
             # At 5 ms a block squeezed by two fingers shakes itself loose.
@@ -137,12 +142,12 @@ class PandaTask(Task):
         """Draw where things are in a scene that stands at `base` (rows, 7)."""
         raise NotImplementedError
 
-    def notice(self, s: State, active: NDArray[np.bool_] | None) -> None:
+    def after_step(self, s: State, active: NDArray[np.bool_] | None) -> None:
         """Keep the note of what is held."""
         if self.graspable:
-            if self._hold is None:
-                self._hold = Grasp(s, self.graspable, self.grasp == "attach")
-            self._hold.update(s, active)
+            if self._grasp is None:
+                self._grasp = Grasp(s, self.graspable, self.grasp == "attach")
+            self._grasp.update(s, active)
 
     def observe(self, s: State) -> dict[str, NDArray]:
         """Return RLBench's low-dimensional observations."""
@@ -185,11 +190,11 @@ class PandaTask(Task):
         }
 
     def _low_dim(self, s: State) -> NDArray:
-        if self._seen is None or self._seen[0] is not s:
+        if self._low_dim_index is None or self._low_dim_index[0] is not s:
             bodies = np.array([s.model.body(name).id for name in self.bodies], np.intp)
             joints = np.array([s.model.joint(name).qposadr[0] for name in self.joints], np.intp)
-            self._seen = (s, bodies, joints)
-        _, bodies, joints = self._seen
+            self._low_dim_index = (s, bodies, joints)
+        _, bodies, joints = self._low_dim_index
         out = np.empty((s.rows, 7 * len(bodies) + len(joints)))
         poses = out[:, : 7 * len(bodies)].reshape(s.rows, len(bodies), 7, copy=False)
         poses[..., :3] = s.bind("xpos")[:, bodies]

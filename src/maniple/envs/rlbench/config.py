@@ -12,9 +12,11 @@ CAMERAS = ("front", "wrist", "left_shoulder", "right_shoulder", "overhead")
 IMAGE_KINDS = ("rgb", "depth", "mask", "point_cloud")
 JOINTS = {"panda": 7, "jaco": 6, "mico": 6, "sawyer": 7, "ur5": 6}
 """Robots that RLBench can put in the Panda's place, and how many joints their arms have."""
-POSE_MODES = ("ik", "planning", "delta_ee")
-ARM_MODES = (*POSE_MODES, "joint_position", "delta_joint", "joint_velocity", "joint_torque")
-RENDERERS = ("opengl", "opengl3")
+POSE_MODES = ("ik", "planning")
+DELTA_MODES = ("delta_ee", "delta_position")
+JOINT_MODES = ("joint_position", "delta_joint", "joint_velocity", "joint_torque")
+ARM_MODES = (*POSE_MODES, *DELTA_MODES, *JOINT_MODES)
+COPPELIA_RENDERERS = ("opengl", "opengl3")
 LOW_DIM = "task_low_dim_state"
 STATES = (
     "joint_velocities",
@@ -39,8 +41,9 @@ class RLBenchConfig:
     """The task, in any spelling: OpenDrawer, open_drawer, open-drawer."""
 
     arm_mode: str = "ik"
-    """What actions are: ik or planning (absolute pose x y z qx qy qz qw), delta_ee (a pose to add),
-    joint_position, delta_joint, joint_velocity, joint_torque; then the gripper, 1 open, 0 shut."""
+    """What actions are: ik or planning (absolute pose x y z qx qy qz qw), delta_ee (steps and a
+    rotation vector, as on MuJoCo), delta_position (steps, orientation held), joint_position,
+    delta_joint, joint_velocity, joint_torque; then the gripper, 1 open, 0 shut."""
 
     robot_setup: str = "panda"
     """panda, sawyer, ur5; jaco and mico do not load in RLBench 1.2.0."""
@@ -55,7 +58,7 @@ class RLBenchConfig:
     image_kinds: tuple[str, ...] = ("rgb",)
     """What those pictures show: rgb, depth (m), mask (object handles), point_cloud (m, world)."""
 
-    renderer: str = "opengl"
+    coppelia_renderer: str = "opengl"
     """opengl, or opengl3: RLBench's default, with shadows, 10 to 26 times slower without a GPU."""
 
     observations: tuple[str, ...] = USUAL
@@ -102,7 +105,7 @@ class RLBenchConfig:
         _all_of("observations", self.observations, STATES)
         _all_of("arm_mode", (self.arm_mode,), ARM_MODES)
         _all_of("robot_setup", (self.robot_setup,), tuple(JOINTS))
-        _all_of("renderer", (self.renderer,), RENDERERS)
+        _all_of("coppelia_renderer", (self.coppelia_renderer,), COPPELIA_RENDERERS)
         _all_of("reward", (self.reward,), ("sparse", "dense"))
         if self.reward == "dense" and self.task not in SHAPED:
             raise BadConfig(
@@ -129,6 +132,8 @@ class RLBenchConfig:
         options = dict(options)
         if "control" in options:
             options["arm_mode"] = options.pop("control")
+        if "renderer" in options:
+            _rename_renderer(options)
         options.pop("clip_actions", None)
         if "image_size" in options:
             options.setdefault("cameras", ("front", "wrist"))
@@ -140,6 +145,18 @@ class RLBenchConfig:
                     f"Options are: {', '.join(known)}."
                 )
         return cls(task, **options)
+
+
+def _rename_renderer(options: dict[str, Any]) -> None:
+    """Accept `renderer`, as this backend's option was called before the other one had it too."""
+    value = options.pop("renderer")
+    if value not in ("auto", *COPPELIA_RENDERERS):
+        raise BadConfig(
+            f"renderer is {value!r}, but the backend rlbench draws with CoppeliaSim: leave it out, "
+            f"or give coppelia_renderer, one of {', '.join(COPPELIA_RENDERERS)}."
+        )
+    if value != "auto":
+        options.setdefault("coppelia_renderer", value)
 
 
 def _all_of(name: str, values: tuple[str, ...], allowed: tuple[str, ...]) -> None:

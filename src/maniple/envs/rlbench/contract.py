@@ -10,7 +10,9 @@ from maniple.core.group import Contract
 from maniple.core.space import box, dict_space
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.step import scalar
-from maniple.envs.rlbench.config import LOW_DIM, POSE_MODES, RLBenchConfig
+from maniple.envs import meanings
+from maniple.envs.rlbench.config import DELTA_MODES, LOW_DIM, POSE_MODES, RLBenchConfig
+from maniple.sim.control.control import DELTA_MEANING, GRIP_MEANING, POSITION_MEANING
 
 FPS = 20
 """Simulation steps per second; an action takes one or more of them."""
@@ -19,7 +21,6 @@ FLOAT = np.dtype(np.float32)
 
 
 WORKSPACE_LOW_M, WORKSPACE_HIGH_M = (-0.275, -0.655, 0.752), (0.775, 0.655, 1.752)
-STEP_M = 0.05
 MOST_PER_JOINT = {
     "joint_position": 3.14, "delta_joint": 0.1, "joint_velocity": 1.0, "joint_torque": 20.0,
 }  # fmt: skip
@@ -58,25 +59,38 @@ def contract(config: RLBenchConfig, low_dim: int | None = None) -> Contract:
     )
 
 
+ARM_MEANINGS = {
+    "ik": "pose of the tip: position (m), quaternion xyzw; world",
+    "planning": "pose of the tip: position (m), quaternion xyzw; world",
+    "delta_ee": DELTA_MEANING,
+    "delta_position": POSITION_MEANING,
+    "joint_position": "joint targets (rad)",
+    "delta_joint": "steps of the joints (rad)",
+    "joint_velocity": "joint velocities (rad/s)",
+    "joint_torque": "joint torques (N.m)",
+}
+
+
 def action_spec(config: RLBenchConfig) -> ArraySpec:
     """Say what an action may be: any finite numbers, since RLBench judges them itself."""
-    numbers = 7 if config.arm_mode in POSE_MODES else config.joints
-    return ArraySpec((numbers + 1,), FLOAT)
+    sizes = {"ik": 7, "planning": 7, "delta_ee": 6, "delta_position": 3}
+    numbers = sizes.get(config.arm_mode, config.joints)
+    meaning = f"{ARM_MEANINGS[config.arm_mode]}; {GRIP_MEANING}"
+    return ArraySpec((numbers + 1,), FLOAT, meaning=meaning)
 
 
 def sensible_actions(config: RLBenchConfig) -> ArraySpec:
     """Say where useful actions lie: what is sampled, and what a policy is scaled to."""
-    shape = action_spec(config).shape
+    spec = action_spec(config)
     if config.arm_mode in POSE_MODES:
-        is_step = config.arm_mode == "delta_ee"
-        low = (-STEP_M,) * 3 if is_step else WORKSPACE_LOW_M
-        high = (STEP_M,) * 3 if is_step else WORKSPACE_HIGH_M
-        turn = (1.0,) * 4
-        return ArraySpec(
-            shape, FLOAT, _floats(*low, *(-t for t in turn), 0), _floats(*high, *turn, 1)
-        )
-    most = (MOST_PER_JOINT[config.arm_mode],) * config.joints
-    return ArraySpec(shape, FLOAT, _floats(*(-m for m in most), 0), _floats(*most, 1))
+        low, high = (*WORKSPACE_LOW_M, *(-1.0,) * 4, 0), (*WORKSPACE_HIGH_M, *(1.0,) * 4, 1)
+    elif config.arm_mode in DELTA_MODES:
+        # As on MuJoCo, the gripper included.
+        low, high = (-1.0,) * spec.size, (1.0,) * spec.size
+    else:
+        most = MOST_PER_JOINT[config.arm_mode]
+        low, high = (*(-most,) * config.joints, 0), (*(most,) * config.joints, 1)
+    return ArraySpec(spec.shape, FLOAT, _floats(*low), _floats(*high), meaning=spec.meaning)
 
 
 def _floats(*numbers: float) -> NDArray[np.float32]:
@@ -106,13 +120,17 @@ def observations(config: RLBenchConfig, low_dim: int | None = None) -> Layout:
                 f"The size of {name} is known only after CoppeliaSim has started: "
                 "make the environments, and read their observation_space."
             )
-        arrays[name] = ArraySpec(shape, FLOAT)
+        arrays[name] = ArraySpec(shape, FLOAT, meaning=meanings.RLBENCH[name])
     height, width = config.image_size
+    size = (height, width)
+    shown = {**meanings.PICTURES, "mask": "CoppeliaSim's object handles"}
     kinds = {
-        "rgb": ArraySpec((height, width, 3), np.dtype(np.uint8), 0, 255, image="rgb"),
-        "depth": ArraySpec((height, width), FLOAT, 0.0, image="depth"),
-        "mask": ArraySpec((height, width), np.dtype(np.int32), image="mask"),
-        "point_cloud": ArraySpec((height, width, 3), FLOAT, image="point_cloud"),
+        "rgb": ArraySpec((*size, 3), np.dtype(np.uint8), 0, 255, "rgb", shown["rgb"]),
+        "depth": ArraySpec(size, FLOAT, 0.0, np.inf, "depth", shown["depth"]),
+        "mask": ArraySpec(size, np.dtype(np.int32), image="mask", meaning=shown["mask"]),
+        "point_cloud": ArraySpec(
+            (*size, 3), FLOAT, image="point_cloud", meaning=shown["point_cloud"]
+        ),
     }
     for camera in config.cameras:
         arrays |= {f"{camera}_{kind}": kinds[kind] for kind in config.image_kinds}

@@ -20,7 +20,7 @@ from maniple.envs.rlbench.simulator import InvalidAction, Simulator
 class RLBenchGroup:
     """A simulator, and where its one row is in its episode.
 
-    An action that cannot be carried out leaves everything as it is and is told in
+    An action that cannot be carried out leaves everything as it is and is reported in
     `info["invalid_action"]`. Any other error ends the process, which the engine replaces.
     """
 
@@ -40,7 +40,7 @@ class RLBenchGroup:
         self._reward = 0.0
         self._is_over = self._is_invalid = False
         self._invalid_count = 0
-        self._seen: Any = None
+        self._observed: Any = None
         """RLBench's last Observation, as long as nothing has moved since."""
         low_dim = None
         if LOW_DIM in config.observations:
@@ -63,7 +63,7 @@ class RLBenchGroup:
         self._simulator.reset(int(draws.integers(2**32)[0]), variation)
         self._elapsed = self._invalid_count = 0
         self._reward, self._is_over, self._is_invalid = 0.0, False, False
-        self._seen = None
+        self._observed = None
         self._infos = {
             "sentence": self._simulator.sentence, "variation": self._simulator.variation,
         }  # fmt: skip
@@ -73,7 +73,7 @@ class RLBenchGroup:
         if active is not None and not active[0]:
             return
         self._elapsed += 1
-        self._seen = None
+        self._observed = None
         try:
             self._reward, self._is_over = self._simulator.step(actions[0])
             self._is_invalid = False
@@ -122,6 +122,11 @@ class RLBenchGroup:
         return self._simulator.variation
 
     @property
+    def renderer(self) -> str:
+        """Which of CoppeliaSim's renderers draws."""
+        return self.config.coppelia_renderer
+
+    @property
     def np_random_seed(self) -> int:
         """The seed of the row's stream."""
         return int(self._seeds.seed[0])
@@ -146,7 +151,7 @@ class RLBenchGroup:
         """
         found = self._simulator.live_demos(amount)
         layout = self.contract.observation
-        self._seen = None
+        self._observed = None
         return [
             {**demo_arrays(list(demo), layout, self.variation), "sentence": self.sentence}
             for demo in found
@@ -157,6 +162,6 @@ class RLBenchGroup:
         self._simulator.close()
 
     def _observation(self) -> Any:
-        if self._seen is None:
-            self._seen = self._simulator.observe(with_pictures=True)
-        return self._seen
+        if self._observed is None:
+            self._observed = self._simulator.observe(with_pictures=True)
+        return self._observed

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from maniple.core.spec import Layout
 
 
-def arrays_of(seen: Any, layout: Layout, variation: int) -> dict[str, NDArray]:
+def arrays_of(observation: Any, layout: Layout, variation: int) -> dict[str, NDArray]:
     """Return the arrays of a layout from an Observation, in the layout's own types.
 
     Raises:
@@ -19,7 +19,7 @@ def arrays_of(seen: Any, layout: Layout, variation: int) -> dict[str, NDArray]:
     """
     found = {}
     for name, spec in layout.items():
-        value = variation if name == "variation_index" else getattr(seen, name, None)
+        value = variation if name == "variation_index" else getattr(observation, name, None)
         if value is None:
             raise ValueError(f"RLBench's observation has no {name!r}")
         array = np.asarray(value)
@@ -33,7 +33,9 @@ def arrays_of(seen: Any, layout: Layout, variation: int) -> dict[str, NDArray]:
 
 def demo_arrays(demo: Sequence[Any], layout: Layout, variation: int) -> dict[str, Any]:
     """Turn a demonstration into observations and the absolute poses that lead through them."""
-    rows = [arrays_of(seen, layout, variation) for seen in demo]
+    rows = [arrays_of(observation, layout, variation) for observation in demo]
     obs = {name: np.stack([row[name] for row in rows]) for name in layout}
-    action = [[*seen.gripper_pose, float(seen.gripper_open)] for seen in demo[1:]]
+    action = [
+        [*observation.gripper_pose, float(observation.gripper_open)] for observation in demo[1:]
+    ]
     return {"obs": obs, "action": np.array(action, np.float32)}

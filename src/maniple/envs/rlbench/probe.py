@@ -1,4 +1,4 @@
-"""Try the real simulator in a process of its own, and tell how far it came."""
+"""Try the real simulator in a process of its own, and report how far it got."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ simulator = Simulator(RLBenchConfig("reach_target", cameras=cameras, image_size=
 say("launched")
 simulator.reset(0, 0)
 say("reset")
-seen = simulator.observe(bool(cameras))
-if cameras and seen.front_rgb is None:
+observation = simulator.observe(bool(cameras))
+if cameras and observation.front_rgb is None:
     raise RuntimeError("the front camera gave no picture")
-simulator.step(np.array([*seen.gripper_pose, 1.0]))
+simulator.step(np.array([*observation.gripper_pose, 1.0]))
 say("stepped")
 simulator.close()
 out.flush()

@@ -13,8 +13,17 @@ from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
 from maniple.envs.rlbench.compat import call, has_parameter
-from maniple.envs.rlbench.config import CAMERAS, LOW_DIM, POSE_MODES, STATES, RLBenchConfig
+from maniple.envs.rlbench.config import (
+    CAMERAS,
+    DELTA_MODES,
+    LOW_DIM,
+    POSE_MODES,
+    STATES,
+    RLBenchConfig,
+)
 from maniple.envs.rlbench.home import Home
+from maniple.sim.control.control import STEP_M, STEP_RAD
+from maniple.sim.rotation import small_turn
 from maniple.sim.xvfb import Xvfb, wants_own_display
 
 RESET_TRIES = 10
@@ -23,6 +32,7 @@ MODES = {
     "ik": ("EndEffectorPoseViaIK", True),
     "planning": ("EndEffectorPoseViaPlanning", True),
     "delta_ee": ("EndEffectorPoseViaIK", False),
+    "delta_position": ("EndEffectorPoseViaIK", False),
     "joint_position": ("JointPosition", True),
     "delta_joint": ("JointPosition", False),
     "joint_velocity": ("JointVelocity", None),
@@ -181,7 +191,7 @@ class Simulator:
         options: dict[str, Any] = {}
         if is_absolute is not None:
             options["absolute_mode"] = is_absolute
-        if config.arm_mode in POSE_MODES:
+        if config.arm_mode in POSE_MODES + DELTA_MODES:
             options["collision_checking"] = config.collision_checking
         arm = call(make, **options)
         # The fork of PerAct takes one number more: whether to ignore collisions.
@@ -211,7 +221,7 @@ class Simulator:
                 point_cloud=is_on and "point_cloud" in config.image_kinds,
                 mask=is_on and "mask" in config.image_kinds,
                 image_size=(width, height),
-                render_mode=modes.OPENGL if config.renderer == "opengl" else modes.OPENGL3,
+                render_mode=getattr(modes, config.coppelia_renderer.upper()),
                 masks_as_one_channel=True,
                 depth_in_meters=True,
             )
@@ -243,7 +253,7 @@ class Simulator:
         """
         if not np.isfinite(action).all():
             raise InvalidAction(f"the action {action} is not finite")
-        command = action.copy()
+        command = _delta_pose(action) if self.config.arm_mode in DELTA_MODES else action.copy()
         if self.config.arm_mode in POSE_MODES:
             length = float(np.linalg.norm(command[3:7]))
             if length < 0.1:
@@ -252,6 +262,12 @@ class Simulator:
         # Discrete: above a half is open. What lies outside of 0 to 1 is meant for its end.
         command[-1] = np.clip(command[-1], 0.0, 1.0)
         return np.concatenate([command, self._ends])
+
+
+def _delta_pose(action: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Turn [steps, rotation vector if there is one, gripper] into RLBench's pose to add."""
+    w, x, y, z = small_turn(action[3:6] * STEP_RAD if len(action) == 7 else np.zeros(3))
+    return np.array([*action[:3] * STEP_M, x, y, z, w, action[-1]])
 
 
 def _run_at_full_speed() -> None:

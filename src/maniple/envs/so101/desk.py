@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import mujoco
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
 from maniple.envs.task import Bounds, Task
+from maniple.sim.robots.so101 import SO101
 from maniple.sim.rotation import yaw_quat
 from maniple.sim.scene import RED, Rgba, add_box, add_camera, add_desk
 from maniple.sim.state import State
@@ -25,6 +27,12 @@ ARM_BOUNDS: dict[str, Bounds] = {
     "tip_pos": (-1.0, 1.0),
 }
 POSE_BOUNDS: Bounds = (-2.0, 2.0)
+ARM_MEANINGS: Mapping[str, str] = {
+    "joint_pos": "positions of the five joints and the gripper (rad; gripper -0.17 shut, 1 open)",
+    "joint_vel": "velocities of the five joints and the gripper (rad/s)",
+    "tip_pos": "tip: position (m); world",
+}
+POSE_MEANING = f"position (m), quaternion {SO101.quat_order}; world"
 
 
 class DeskTask(Task):
@@ -33,6 +41,7 @@ class DeskTask(Task):
     ee_low_m = (0.10, -0.20, 0.008)
     ee_high_m = (0.36, 0.20, 0.24)
     bounds: ClassVar[dict[str, Bounds]] = ARM_BOUNDS
+    meanings: ClassVar[Mapping[str, str]] = ARM_MEANINGS
     proprioception = tuple(ARM_BOUNDS)
 
     def scene(self, spec: mujoco.MjSpec) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import mujoco
@@ -48,6 +49,14 @@ class LeRobot(Task):
         "actuator_force": (-3.35, 3.35),
         "gripper_pos": (-1.5, 1.5),
     }
+    meanings: ClassVar[Mapping[str, str]] = {
+        "qpos": "joints and gripper (rad), then milk, bread, cereal: position (m), quaternion wxyz",
+        "qvel": "joints and gripper (rad/s), then each object: m/s in the world, rad/s in the body",
+        "actuator_force": "torques of the servos in the last step (N.m)",
+        "gripper_pos": "tip: position (m); world",
+    }
+    # The reference's qpos and qvel contain the objects'.
+    proprioception = ("actuator_force", "gripper_pos")
     scales: ClassVar[dict[str, float]] = {"near": 1.0}
     cameras = ("front", "frontview", "birdview", "agentview", "sideview")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import mujoco
@@ -11,10 +12,12 @@ from numpy.typing import NDArray
 from maniple.core.seeds import Draws
 from maniple.envs.so101.desk import (
     ARM_BOUNDS,
+    ARM_MEANINGS,
     CUBE_HALF_M,
     HIGH_XY,
     LOW_XY,
     POSE_BOUNDS,
+    POSE_MEANING,
     DeskTask,
     add_cube,
     lying,
@@ -32,6 +35,7 @@ class LiftCube(DeskTask):
 
     episode_steps = 100
     bounds: ClassVar[dict[str, Bounds]] = ARM_BOUNDS | {"cube_pose": POSE_BOUNDS}
+    meanings: ClassVar[Mapping[str, str]] = {**ARM_MEANINGS, "cube_pose": POSE_MEANING}
     scales: ClassVar[dict[str, float]] = {"touch": 0.3, "lift": 0.7, "success": 1.0, "time": -1.0}
 
     def scene(self, spec: mujoco.MjSpec) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import mujoco
@@ -9,7 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
-from maniple.envs.so101.desk import ARM_BOUNDS, POSE_BOUNDS, DeskTask, add_cube, lying, near, pose
+from maniple.envs.so101.desk import (
+    ARM_BOUNDS,
+    ARM_MEANINGS,
+    POSE_BOUNDS,
+    POSE_MEANING,
+    DeskTask,
+    add_cube,
+    lying,
+    near,
+    pose,
+)
 from maniple.envs.task import Bounds
 from maniple.sim.scene import GREEN, add_disc
 from maniple.sim.state import State, norm
@@ -27,6 +38,11 @@ class PushCube(DeskTask):
     bounds: ClassVar[dict[str, Bounds]] = ARM_BOUNDS | {
         "cube_pose": POSE_BOUNDS,
         "goal_pos": POSE_BOUNDS,
+    }
+    meanings: ClassVar[Mapping[str, str]] = {
+        **ARM_MEANINGS,
+        "cube_pose": POSE_MEANING,
+        "goal_pos": "position (m); world",
     }
     scales: ClassVar[dict[str, float]] = {"touch": 0.3, "near": 0.7, "success": 1.0, "time": -1.0}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import mujoco
@@ -9,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
-from maniple.envs.so101.desk import ARM_BOUNDS, HIGH_XY, LOW_XY, POSE_BOUNDS, DeskTask, near
+from maniple.envs.so101.desk import (
+    ARM_BOUNDS,
+    ARM_MEANINGS,
+    HIGH_XY,
+    LOW_XY,
+    POSE_BOUNDS,
+    DeskTask,
+    near,
+)
 from maniple.envs.task import Bounds
 from maniple.sim.scene import RED, add_marker
 from maniple.sim.state import State
@@ -23,6 +32,7 @@ class Reach(DeskTask):
 
     episode_steps = 60
     bounds: ClassVar[dict[str, Bounds]] = ARM_BOUNDS | {"target_pos": POSE_BOUNDS}
+    meanings: ClassVar[Mapping[str, str]] = {**ARM_MEANINGS, "target_pos": "position (m); world"}
     scales: ClassVar[dict[str, float]] = {"near": 0.6, "close": 0.4, "success": 1.0, "time": -1.0}
 
     def scene(self, spec: mujoco.MjSpec) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import mujoco
@@ -11,8 +12,10 @@ from numpy.typing import NDArray
 from maniple.core.seeds import Draws
 from maniple.envs.so101.desk import (
     ARM_BOUNDS,
+    ARM_MEANINGS,
     CUBE_HALF_M,
     POSE_BOUNDS,
+    POSE_MEANING,
     DeskTask,
     add_cube,
     lying,
@@ -33,6 +36,11 @@ class StackCubes(DeskTask):
     bounds: ClassVar[dict[str, Bounds]] = ARM_BOUNDS | {
         "cube_pose": POSE_BOUNDS,
         "below_pose": POSE_BOUNDS,
+    }
+    meanings: ClassVar[Mapping[str, str]] = {
+        **ARM_MEANINGS,
+        "cube_pose": POSE_MEANING,
+        "below_pose": POSE_MEANING,
     }
     scales: ClassVar[dict[str, float]] = {
         "touch": 0.2, "lift": 0.3, "place": 0.5, "success": 1.0, "time": -1.0,

@@ -1,60 +1,65 @@
-"""Joint control of an arm with a discrete gripper: positions or velocities."""
+"""Joint control with discrete grippers: positions or velocities of arms and a moving base."""
 
 from __future__ import annotations
 
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.spec import ArraySpec
+from maniple.sim.control.control import GRIP_MEANING, ControlContext, StepControl, actuators
 from maniple.sim.control.grip import Grip
-from maniple.sim.robots.robot import Robot
+
+MOST_RAD_S = 1.0
 
 
-class JointPosition:
-    """Actions: a target for every joint of the arm (rad), and the gripper (> 0.5 is open)."""
+class JointPosition(StepControl):
+    """Actions: a target for every joint but the grippers' (rad, m), then each gripper."""
 
-    def __init__(self, model: mujoco.MjModel, robot: Robot) -> None:
-        self._arm = [model.actuator(name).id for name in robot.joints]
+    def __init__(self, context: ControlContext) -> None:
+        model, robot = context.model, context.robot
+        self._joints = actuators(model, robot.plain_joints)
         self._grip = Grip(model, robot)
-        low, high = model.actuator_ctrlrange[self._arm].T
+        low, high = model.actuator_ctrlrange[self._joints].T.astype(np.float32)
         # Rounded inwards, so that the float32 bound is never outside the servo's range.
-        low = np.nextafter(np.append(low, 0.0).astype(np.float32), np.float32(np.inf))
-        high = np.nextafter(np.append(high, 1.0).astype(np.float32), np.float32(-np.inf))
-        low[-1], high[-1] = 0.0, 1.0
-        self.action = ArraySpec((len(self._arm) + 1,), np.dtype(np.float32), low, high)
+        low, high = np.nextafter(low, np.float32(np.inf)), np.nextafter(high, np.float32(-np.inf))
+        names = ", ".join(robot.plain_joints)
+        self.action = _spec(low, high, self._grip.size, f"joint targets (rad or m): {names}")
 
     def command(self, actions: NDArray, ctrl: NDArray) -> NDArray:
         """Pass the joints' targets on."""
-        out = ctrl.copy()
-        out[:, self._arm] = actions[:, :-1]
-        self._grip.command(actions[:, -1], out)
+        out, count = ctrl.copy(), len(self._joints)
+        out[:, self._joints] = actions[:, :count]
+        self._grip.command(actions[:, count:], out)
         return out
 
 
-class JointVelocity:
-    """Actions: a velocity for every joint of the arm (rad/s), and the gripper (> 0.5 is open)."""
+class JointVelocity(StepControl):
+    """Actions: a velocity for every joint but the grippers' (rad/s, m/s), then each gripper."""
 
-    def __init__(
-        self, model: mujoco.MjModel, robot: Robot, step_s: float, most_rad_s: float = 1.0
-    ) -> None:
-        self._arm = [model.actuator(name).id for name in robot.joints]
+    def __init__(self, context: ControlContext) -> None:
+        model, robot = context.model, context.robot
+        self._joints = actuators(model, robot.plain_joints)
         self._grip = Grip(model, robot)
-        self._step_s = step_s
-        self._low, self._high = model.actuator_ctrlrange[self._arm].T
-        most = np.full(len(self._arm), most_rad_s)
-        low, high = np.append(-most, 0.0), np.append(most, 1.0)
-        self.action = ArraySpec(
-            (len(self._arm) + 1,),
-            np.dtype(np.float32),
-            low.astype(np.float32),
-            high.astype(np.float32),
-        )
+        self._step_s = context.step_s
+        self._low, self._high = model.actuator_ctrlrange[self._joints].T
+        most = np.full(len(self._joints), MOST_RAD_S, np.float32)
+        names = ", ".join(robot.plain_joints)
+        meaning = f"joint velocities (rad/s or m/s): {names}"
+        self.action = _spec(-most, most, self._grip.size, meaning)
 
     def command(self, actions: NDArray, ctrl: NDArray) -> NDArray:
         """Move the joints' targets on by one step's worth."""
-        out = ctrl.copy()
-        moved = ctrl[:, self._arm] + actions[:, :-1].astype(np.float64) * self._step_s
-        out[:, self._arm] = np.clip(moved, self._low, self._high)
-        self._grip.command(actions[:, -1], out)
+        out, count = ctrl.copy(), len(self._joints)
+        moved = ctrl[:, self._joints] + actions[:, :count].astype(np.float64) * self._step_s
+        out[:, self._joints] = np.clip(moved, self._low, self._high)
+        self._grip.command(actions[:, count:], out)
         return out
+
+
+def _spec(low: NDArray, high: NDArray, grippers: int, meaning: str) -> ArraySpec:
+    """Bounds of the joints, then 0 to 1 for each gripper."""
+    low, high = np.append(low, np.zeros(grippers)), np.append(high, np.ones(grippers))
+    if grippers:
+        meaning = f"{meaning}; {GRIP_MEANING}"
+    float32 = np.dtype(np.float32)
+    return ArraySpec(low.shape, float32, low.astype(float32), high.astype(float32), meaning=meaning)

@@ -1,4 +1,4 @@
-"""Tell whether an arm would touch something it should not, in a scene as it stands."""
+"""Check whether an arm would collide, in the present scene."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEEP_M = -0.002
 
 
 class CollisionCheck:
-    """One moment of one row, in which the arm is moved and everything else stands still."""
+    """The state of one row, in which the arm is moved and everything else is fixed."""
 
     def __init__(self, model: mujoco.MjModel, robot: Robot) -> None:
         self._model = model
@@ -22,13 +22,13 @@ class CollisionCheck:
         self._is_robot = _robot_bodies(model, robot)
         self._allowed: set[int] = set()
 
-    def look(self, data: mujoco.MjData, ends: list[NDArray], held: int) -> None:
-        """Take over a moment. What the arm touches at both ends of its way it may touch between.
+    def set_scene(self, data: mujoco.MjData, ends: list[NDArray], held: int) -> None:
+        """Copy a state. What the arm touches at both ends of its path it may touch in between.
 
         Args:
             data: The row's present state.
             ends: Joint positions where it begins and where it ends.
-            held: Number of the body in the gripper, or -1: it goes along, so it is left out.
+            held: Number of the body in the gripper, or -1: it moves along, so it is ignored.
         """
         self._data.qpos[:] = data.qpos
         self._data.mocap_pos[:], self._data.mocap_quat[:] = data.mocap_pos, data.mocap_quat
@@ -41,7 +41,7 @@ class CollisionCheck:
         return self._touched(q) <= self._allowed
 
     def _touched(self, q: NDArray) -> set[int]:
-        """Bodies that the robot is inside of, itself excepted."""
+        """Bodies other than its own that the robot penetrates."""
         model, data = self._model, self._data
         data.qpos[self._arm] = q
         mujoco.mj_kinematics(model, data)

@@ -75,7 +75,6 @@ class Kinematics:
                 joints, or one at its limits, cannot have both.
         """
         weights = [turn_weight] * iterations + [0.0] * position_first
-        ridge = damping**2 * np.eye(q.shape[1])
         free = np.ones_like(q)
         for weight in weights:
             tip, turn = self.forward(q)
@@ -83,11 +82,7 @@ class Kinematics:
             jac = self.jacobian(tip)
             jac[:, 3:] *= weight
             jac *= free[:, None, :]
-            turned = np.ascontiguousarray(np.swapaxes(jac, 1, 2))
-            step = np.linalg.solve(turned @ jac + ridge, turned @ error[:, :, None])[:, :, 0]
-            # Shortened as a whole: cutting single joints would bend the path.
-            longest = np.abs(step).max(axis=1, keepdims=True)
-            wanted = q + step * np.minimum(1.0, largest_step / np.maximum(longest, 1e-9))
+            wanted = q + limited(damped_step(jac, error, damping), largest_step)
             q = np.clip(wanted, self.low, self.high)
             # A joint that ran into its limit cannot help in the next iteration.
             free = free * (wanted == q)
@@ -102,14 +97,14 @@ class Kinematics:
         are there are left alone, so that a row's bits do not depend on the others.
         """
         tip, turn = self.forward(q)
-        pos, mat = _carrot(tip, turn, goal_pos, goal_mat, how)
+        pos, mat = _next_pose(tip, turn, goal_pos, goal_mat, how)
         error = pose_error(tip, turn, pos, mat)
         home = how.pull * (np.asarray(how.posture) - q)
         free = np.ones_like(q)
         is_there = np.zeros(len(q), np.bool_)
         for k in range(how.iterations):
             jac = self.jacobian(tip)
-            wanted = q + damped_step(jac * free[:, None, :], error, home * (k == 0), how.damping)
+            wanted = q + damped_step(jac * free[:, None, :], error, how.damping, home * (k == 0))
             clipped = np.clip(wanted, self.low, self.high)
             # A joint that ran into its limit cannot help in the next iteration.
             free = free * (wanted == clipped)
@@ -147,7 +142,7 @@ class Approach:
     """Beyond this the step counts as impossible."""
 
 
-def _carrot(
+def _next_pose(
     tip: NDArray, turn: NDArray, pos: NDArray, mat: NDArray, how: Approach
 ) -> tuple[NDArray, NDArray]:
     """The pose at the end of one step of a straight line to the goal, turning evenly."""
@@ -170,8 +165,18 @@ def is_small(error: NDArray, m: float, rad: float) -> NDArray[np.bool_]:
     return (np.abs(error[:, :3]).max(1) < m) & (np.abs(error[:, 3:]).max(1) < rad)
 
 
-def damped_step(jac: NDArray, error: NDArray, drift: NDArray, damping: float) -> NDArray:
-    """The smallest change of the joints beside `drift` that removes the error."""
+def damped_step(
+    jac: NDArray, error: NDArray, damping: float, drift: NDArray | None = None
+) -> NDArray:
+    """The smallest change of the joints, beside a `drift`, that removes the error: (rows, joints).
+
+    Without a drift the system of the joints is solved, which is the smaller one for an arm of
+    five; with one that of the six numbers of the error.
+    """
+    if drift is None:
+        turned = np.ascontiguousarray(np.swapaxes(jac, 1, 2))
+        square = turned @ jac + damping**2 * np.eye(jac.shape[2])
+        return np.linalg.solve(square, turned @ error[:, :, None])[:, :, 0]
     # Added up joint by joint: a matrix product's last bits depend on where a row's numbers lie.
     square = damping**2 * np.eye(6) + np.zeros((len(jac), 6, 6))
     rest = error.copy()
@@ -184,3 +189,9 @@ def damped_step(jac: NDArray, error: NDArray, drift: NDArray, damping: float) ->
     for k in range(6):
         step += jac[:, k] * pull[:, k : k + 1]
     return step
+
+
+def limited(step: NDArray, largest: float) -> NDArray:
+    """Shorten steps as a whole until no joint moves further: cutting joints would bend the path."""
+    longest = np.abs(step).max(axis=1, keepdims=True)
+    return step * np.minimum(1.0, largest / np.maximum(longest, 1e-9))

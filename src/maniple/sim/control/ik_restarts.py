@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.sim.control.ik import Kinematics, damped_step, is_small, pose_error
+from maniple.sim.control.ik import Kinematics, damped_step, is_small, limited, pose_error
 
 ITERATIONS = 60
 LARGEST_STEP_RAD = 0.4
@@ -43,9 +43,7 @@ def solve(
     for _ in range(ITERATIONS):
         tip, turn = kinematics.forward(q)
         error = pose_error(tip, turn, pos, mat)
-        step = damped_step(kinematics.jacobian(tip), error, still, 0.03)
-        longest = np.abs(step).max(1, keepdims=True)
-        step *= np.minimum(1.0, LARGEST_STEP_RAD / np.maximum(longest, 1e-9))
-        q = np.clip(q + step, kinematics.low, kinematics.high)
+        step = damped_step(kinematics.jacobian(tip), error, 0.03, still)
+        q = np.clip(q + limited(step, LARGEST_STEP_RAD), kinematics.low, kinematics.high)
     error = pose_error(*kinematics.forward(q), pos, mat)
     return q, is_small(error, EXACT_M, EXACT_RAD)

@@ -1,26 +1,26 @@
-"""Planned control: one action is a whole way to a pose, around what stands there."""
+"""Planned control: one action is a whole path to a pose, around obstacles."""
 
 from __future__ import annotations
 
 import zlib
 
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from maniple.sim.control.collision import CollisionCheck
+from maniple.sim.control.control import ControlContext, Drive, actuators
 from maniple.sim.control.grip import Grip
 from maniple.sim.control.ik import Approach, Kinematics
 from maniple.sim.control.ik_restarts import find_near
 from maniple.sim.control.pose import checked_pose, pose_spec
 from maniple.sim.control.rrt_connect import connect, is_clear, shortened
-from maniple.sim.robots.chain import Vec3
-from maniple.sim.robots.robot import Robot
 from maniple.sim.rotation import quat_mat
 from maniple.sim.simulation import Simulation
 
 STARTS = 16
 MOST_RAD_S, MOST_RAD_S2 = 1.5, 6.0
+PERIOD_S = 0.05
+"""Time between two servo targets of a path."""
 GRIP_S = 0.3
 """How long the arm waits for a gripper that opens or shuts."""
 LINE_STEPS = 60
@@ -33,40 +33,37 @@ class Planning:
     come from the action and the arm's position: the same step is planned the same way always.
     """
 
-    def __init__(
-        self, model: mujoco.MjModel, robot: Robot, base: Vec3, rows: int, low_m: Vec3, high_m: Vec3
-    ) -> None:
-        self.action = pose_spec(low_m, high_m)
-        self.invalid = np.zeros(rows, np.bool_)
-        self.period_s = 0.05
-        """Time between two servo targets of a way."""
-        self._box = np.array(low_m) - 1e-6, np.array(high_m) + 1e-6
+    def __init__(self, context: ControlContext) -> None:
+        model, robot, base = context.model, context.robot, context.base
+        self._grip = Grip(model, robot)
+        self.action = pose_spec(context, self._grip.size)
+        self.invalid = np.zeros(context.rows, np.bool_)
+        self._box = np.array(context.low_m) - 1e-6, np.array(context.high_m) + 1e-6
         self._kinematics = Kinematics(robot, base, STARTS, 1)
         self._single = Kinematics(robot, base, 1, 1)
-        self._clearance = CollisionCheck(model, robot)
-        self._arm = [model.actuator(name).id for name in robot.joints]
-        self._grip = Grip(model, robot)
-        self._how = Approach(posture=robot.home[: len(robot.joints)])
+        self._collision = CollisionCheck(model, robot)
+        self._arm = actuators(model, robot.joints)
+        self._how = Approach(posture=robot.posture)
 
-    def command(self, actions: NDArray, ctrl: NDArray) -> NDArray:
-        """Leave the targets; what moves the arm is `ways`."""
-        return ctrl
+    def execute(self, actions: NDArray, active: NDArray[np.bool_] | None, drive: Drive) -> None:
+        """Plan every active row's whole path, then follow it."""
+        drive.follow(self._paths(actions, drive.ctrl, drive.sim, active), PERIOD_S)
 
-    def ways(
+    def _paths(
         self, actions: NDArray, ctrl: NDArray, sim: Simulation, active: NDArray[np.bool_] | None
     ) -> list[NDArray]:
-        """Return every row's servo targets one period after the other, (steps, nu); () stays."""
+        """Return every row's servo targets, (steps, nu), one every PERIOD_S; no steps: it stays."""
         pos, quat, is_sound = checked_pose(actions, *self._box)
         self.invalid[:] = False
-        ways = [np.empty((0, ctrl.shape[1])) for _ in ctrl]
+        paths = [np.empty((0, ctrl.shape[1])) for _ in ctrl]
         rows = np.arange(len(ctrl)) if active is None else np.flatnonzero(active)
         for row in rows.tolist():
             path = self._path(row, pos[row], quat_mat(quat[row]), ctrl, sim)
             if path is None or not is_sound[row]:
                 self.invalid[row] = True
                 continue
-            ways[row] = self._servo_targets(path, actions[row, 7], ctrl[row])
-        return ways
+            paths[row] = self._servo_targets(path, actions[row, 7:], ctrl[row])
+        return paths
 
     def _path(
         self, row: int, pos: NDArray, mat: NDArray, ctrl: NDArray, sim: Simulation
@@ -77,8 +74,8 @@ class Planning:
         goal = line[-1] if line else find_near(self._kinematics, start, pos, mat, seed)
         if goal is None:
             return None
-        self._clearance.look(sim.data(row), [start, goal], _held_body(sim, row))
-        is_free = self._clearance.is_free
+        self._collision.set_scene(sim.data(row), [start, goal], _held_body(sim, row))
+        is_free = self._collision.is_free
         if line and all(is_free(q) for q in line):
             return line
         if is_clear(start, goal, is_free):
@@ -100,14 +97,14 @@ class Planning:
                 return way
         return []
 
-    def _servo_targets(self, path: list[NDArray], grip: float, ctrl: NDArray) -> NDArray:
-        times, points = timed(path, self.period_s)
-        wait = round(GRIP_S / self.period_s)
+    def _servo_targets(self, path: list[NDArray], grip: NDArray, ctrl: NDArray) -> NDArray:
+        times, points = timed(path, PERIOD_S)
+        wait = round(GRIP_S / PERIOD_S)
         targets = np.repeat(ctrl[None], len(times) + wait, axis=0)
         targets[: len(times), self._arm] = points
         targets[len(times) :, self._arm] = points[-1]
         after = targets[len(times) :].copy()
-        self._grip.command(np.full(wait, grip), after)
+        self._grip.command(np.repeat(grip[None], wait, axis=0), after)
         if np.array_equal(after[-1], targets[-1]):
             return targets[: len(times) + 1]
         targets[len(times) :] = after

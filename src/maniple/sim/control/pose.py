@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.spec import ArraySpec
+from maniple.sim.control.control import (
+    DELTA_MEANING,
+    GRIP_MEANING,
+    POSITION_MEANING,
+    STEP_M,
+    STEP_RAD,
+    ControlContext,
+    StepControl,
+    actuators,
+)
 from maniple.sim.control.grip import Grip
 from maniple.sim.control.ik import Approach, Kinematics
-from maniple.sim.robots.chain import Vec3
-from maniple.sim.robots.robot import Robot
 from maniple.sim.rotation import mats_quat, quat_mat, quat_mul, small_turn
 
 SMALLEST_QUAT = 0.1
 """A quaternion shorter than this has no direction; longer ones are scaled to length 1."""
 
 
-class Pose:
+class Pose(StepControl):
     """Actions [x y z qx qy qz qw gripper]: the tip's pose in the world, gripper 1 open, 0 shut.
 
     One step goes straight towards the pose, at most 5 cm and 0.35 rad. Where the arm cannot go,
@@ -25,32 +32,25 @@ class Pose:
     and `invalid` says so.
     """
 
-    def __init__(
-        self,
-        model: mujoco.MjModel,
-        robot: Robot,
-        base: Vec3,
-        rows: int,
-        threads: int,
-        low_m: Vec3,
-        high_m: Vec3,
-    ) -> None:
-        self.action = pose_spec(low_m, high_m)
-        self.invalid = np.zeros(rows, np.bool_)
-        self._low, self._high = np.array(low_m) - 1e-6, np.array(high_m) + 1e-6
-        self._mover = Mover(model, robot, base, rows, threads)
+    def __init__(self, context: ControlContext) -> None:
+        self._mover = Mover(context)
+        self.action = pose_spec(context, self._mover.grip.size)
+        self.invalid: NDArray[np.bool_] = np.zeros(context.rows, np.bool_)
+        self._low, self._high = np.array(context.low_m) - 1e-6, np.array(context.high_m) + 1e-6
 
     def command(self, actions: NDArray, ctrl: NDArray) -> NDArray:
         """Return servo targets whose tip is one step nearer."""
         pos, quat, is_sound = checked_pose(actions, self._low, self._high)
-        return self._mover.move(pos, quat_mat(quat), is_sound, actions[:, 7], ctrl, self.invalid)
+        return self._mover.move(pos, quat_mat(quat), is_sound, actions[:, 7:], ctrl, self.invalid)
 
 
-def pose_spec(low_m: Vec3, high_m: Vec3) -> ArraySpec:
-    """Return what an action of eight numbers may be."""
-    low = np.array([*low_m, -1, -1, -1, -1, 0], np.float32)
-    high = np.array([*high_m, 1, 1, 1, 1, 1], np.float32)
-    return ArraySpec((8,), np.dtype(np.float32), low, high)
+def pose_spec(context: ControlContext, grippers: int) -> ArraySpec:
+    """Return what an action of a pose and the grippers may be."""
+    low = np.array([*context.low_m, -1, -1, -1, -1, *[0] * grippers], np.float32)
+    high = np.array([*context.high_m, 1, 1, 1, 1, *[1] * grippers], np.float32)
+    meaning = "pose of the tip: position (m), quaternion xyzw; world"
+    meaning += f"; {GRIP_MEANING}" * bool(grippers)
+    return ArraySpec(low.shape, np.dtype(np.float32), low, high, meaning=meaning)
 
 
 def checked_pose(
@@ -66,50 +66,51 @@ def checked_pose(
     return pos, unit, is_inside & (length > SMALLEST_QUAT)
 
 
-class DeltaPose:
+class DeltaPose(StepControl):
     """Actions in [-1, 1]: steps of the tip, turns about the world's axes, and the gripper (> 0.5).
 
     Counted from the servo targets, so that the arm does not drift under a load.
     """
 
-    def __init__(
-        self,
-        model: mujoco.MjModel,
-        robot: Robot,
-        base: Vec3,
-        rows: int,
-        threads: int,
-        low_m: Vec3,
-        high_m: Vec3,
-        step_m: float = 0.03,
-        step_rad: float = 0.15,
-    ) -> None:
-        self.action = ArraySpec((7,), np.dtype(np.float32), -1.0, 1.0)
-        self.invalid = np.zeros(rows, np.bool_)
-        self._box = np.array(low_m), np.array(high_m)
-        self._steps = step_m, step_rad
-        self._mover = Mover(model, robot, base, rows, threads)
+    turns = True
+
+    def __init__(self, context: ControlContext) -> None:
+        self._mover = Mover(context)
+        self._numbers = 6 if self.turns else 3
+        meaning = DELTA_MEANING if self.turns else POSITION_MEANING
+        meaning += f"; {GRIP_MEANING}" * bool(self._mover.grip.size)
+        shape = (self._numbers + self._mover.grip.size,)
+        self.action = ArraySpec(shape, np.dtype(np.float32), -1.0, 1.0, meaning=meaning)
+        self.invalid: NDArray[np.bool_] = np.zeros(context.rows, np.bool_)
+        self._box = np.array(context.low_m), np.array(context.high_m)
 
     def command(self, actions: NDArray, ctrl: NDArray) -> NDArray:
         """Return servo targets whose tip is one step further."""
         wanted = actions.astype(np.float64)
         tip, turn = self._mover.pose(ctrl)
-        pos = np.clip(tip + wanted[:, :3] * self._steps[0], *self._box)
-        quat = quat_mul(small_turn(wanted[:, 3:6] * self._steps[1]), mats_quat(turn))
-        sound = np.ones(len(pos), np.bool_)
-        return self._mover.move(pos, quat_mat(quat), sound, wanted[:, 6], ctrl, self.invalid)
+        pos = np.clip(tip + wanted[:, :3] * STEP_M, *self._box)
+        quat = mats_quat(turn)
+        if self.turns:
+            quat = quat_mul(small_turn(wanted[:, 3:6] * STEP_RAD), quat)
+        sound, grip = np.ones(len(pos), np.bool_), wanted[:, self._numbers :]
+        return self._mover.move(pos, quat_mat(quat), sound, grip, ctrl, self.invalid)
+
+
+class DeltaPosition(DeltaPose):
+    """Actions in [-1, 1]: steps of the tip and the gripper (> 0.5); the orientation is held."""
+
+    turns = False
 
 
 class Mover:
     """Takes servo targets one step towards a pose, or leaves them where that cannot be."""
 
-    def __init__(
-        self, model: mujoco.MjModel, robot: Robot, base: Vec3, rows: int, threads: int
-    ) -> None:
-        self._kinematics = Kinematics(robot, base, rows, threads)
-        self._arm = [model.actuator(name).id for name in robot.joints]
-        self._grip = Grip(model, robot)
-        self._how = Approach(posture=robot.home[: len(robot.joints)])
+    def __init__(self, context: ControlContext) -> None:
+        robot = context.robot
+        self._kinematics = Kinematics(robot, context.base, context.rows, context.threads)
+        self._arm = actuators(context.model, robot.joints)
+        self.grip = Grip(context.model, robot)
+        self._how = Approach(posture=robot.posture)
 
     def pose(self, ctrl: NDArray) -> tuple[NDArray, NDArray]:
         """Where the tip would be at the servo targets: (rows, 3) and (rows, 3, 3)."""
@@ -132,7 +133,7 @@ class Mover:
         out = ctrl.copy()
         out[:, self._arm] = np.where(good[:, None], after, before)
         # A no-op is one of the whole hand.
-        self._grip.command(grip, out)
-        columns = self._grip.fingers
+        self.grip.command(grip, out)
+        columns = self.grip.fingers
         out[:, columns] = np.where(good[:, None], out[:, columns], ctrl[:, columns])
         return out

@@ -24,7 +24,7 @@ from maniple.sim.robots.chain import (
     Vec3,
     add_chain,
 )
-from maniple.sim.robots.robot import Robot
+from maniple.sim.robots.robot import GripperRange, Robot
 
 COLOURS = {
     "body": (0.93, 0.93, 0.92, 1.0),
@@ -49,7 +49,7 @@ HALF_PI = pi / 2
 
 
 def _hub(at: Vec3, half_m: float, radius_m: float = 0.058, along_y: bool = True) -> Shape:
-    """Draw a joint's housing, which its neighbours cover: only to be seen."""
+    """Draw a joint's housing, which its neighbours cover: visual only."""
     euler = (HALF_PI, 0.0, 0.0) if along_y else (0.0, 0.0, 0.0)
     return Shape(CYLINDER, (radius_m, half_m), at, colour="joint", collides=False, euler=euler)
 
@@ -200,12 +200,10 @@ def _add_servo(
 PANDA = Robot(
     name="panda",
     add=add_panda,
-    joints=JOINTS,
-    gripper="finger1",
-    gripper_closed=FINGER_SHUT_M,
-    gripper_open=FINGER_M,
-    tip="tip",
-    home=(*(radians(d) for d in (0, 10, 0, -50, 0, 70, 45)), FINGER_M),
+    groups={"arm": JOINTS, "gripper": FINGERS},
+    home=(*(radians(d) for d in (0, 10, 0, -50, 0, 70, 45)), FINGER_M, FINGER_M),
+    tips={"arm": "tip"},
+    grippers={"gripper": GripperRange(FINGER_SHUT_M, FINGER_M)},
     down_rpy=(0.0, pi, 0.0),
-    twin="finger2",
+    quat_order="xyzw",
 )

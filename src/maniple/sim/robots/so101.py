@@ -7,7 +7,7 @@ from dataclasses import replace
 import mujoco
 
 from maniple.sim.robots.chain import BOX, CAPSULE, CYLINDER, Drag, Link, Shape, Vec3, add_chain
-from maniple.sim.robots.robot import Robot
+from maniple.sim.robots.robot import GripperRange, Robot
 
 COLOURS = {
     "body": (0.96, 0.72, 0.16, 1.0),
@@ -127,12 +127,10 @@ SO101 = Robot(
     name="so101",
     # A gentler gripper than the servo's stall torque: a grasped cube is held, not shot away.
     add=lambda spec, pos: add_so101(spec, pos, gripper_force=0.9),
-    joints=JOINTS[:-1],
-    gripper="gripper",
-    gripper_closed=-0.17453,
-    gripper_open=1.0,
-    tip="tip",
+    groups={"arm": JOINTS[:-1], "gripper": JOINTS[-1:]},
     home=(0.0, -0.35, 0.10, 1.658, 0.0, 0.4),
+    tips={"arm": "tip"},
+    grippers={"gripper": GripperRange(closed=-0.17453, open=1.0)},
     down_rpy=(0.0, HALF_PI, 0.0),
 )
 

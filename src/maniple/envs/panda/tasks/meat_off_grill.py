@@ -11,7 +11,7 @@ from maniple.envs.panda.expert import (
     OPEN,
     SHUT,
     Goal,
-    Seen,
+    Observed,
     Waypoint,
     close,
     down,
@@ -89,15 +89,15 @@ class MeatOffGrill(PandaTask):
         return found & nothing_held(s)
 
 
-def _meat(seen: Seen) -> Goal:
-    pos = seen.choose(seen.variation, [seen.pos(n) for n in MEAT])
-    turn = seen.choose(seen.variation, [seen.quat(n) for n in MEAT])
+def _meat(observed: Observed) -> Goal:
+    pos = observed.choose(observed.variation, [observed.pos(n) for n in MEAT])
+    turn = observed.choose(observed.variation, [observed.quat(n) for n in MEAT])
     return pos, down(quat_yaw(turn))
 
 
 def _beside(up_m: float):
-    def goal(seen: Seen) -> Goal:
-        return seen.point("grill", (0.0, BESIDE_M, up_m)), seen.turn.copy()
+    def goal(observed: Observed) -> Goal:
+        return observed.point("grill", (0.0, BESIDE_M, up_m)), observed.turn.copy()
 
     return goal
 

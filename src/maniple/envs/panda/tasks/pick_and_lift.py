@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
 from maniple.envs.panda.blocks import add_block, any_yaw, other_colours
-from maniple.envs.panda.expert import SHUT, Goal, Seen, Waypoint, over, pick, script
+from maniple.envs.panda.expert import SHUT, Goal, Observed, Waypoint, over, pick, script
 from maniple.envs.panda.grasp import is_held
 from maniple.envs.panda.parts import NO_BITS, add_ball, add_fixture
 from maniple.envs.panda.placement import lying, scatter
@@ -72,8 +72,8 @@ class PickAndLift(PandaTask):
         return SENSOR.detects(s, "target") & is_held(s, 0)
 
 
-def _goal(seen: Seen) -> Goal:
-    return seen.pos("goal"), seen.turn
+def _goal(observed: Observed) -> Goal:
+    return observed.pos("goal"), observed.turn
 
 
 expert = script(PickAndLift, pick(over("target"), lift_m=0.05), Waypoint(_goal, SHUT))

@@ -9,7 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
-from maniple.envs.panda.expert import OPEN, SHUT, Goal, Seen, Waypoint, over, pick, release, script
+from maniple.envs.panda.expert import (
+    OPEN,
+    SHUT,
+    Goal,
+    Observed,
+    Waypoint,
+    over,
+    pick,
+    release,
+    script,
+)
 from maniple.envs.panda.grasp import is_held, nothing_held
 from maniple.envs.panda.named import named
 from maniple.envs.panda.parts import add_box, add_fixture, add_rod, add_thing
@@ -85,11 +95,11 @@ class PlaceWineAtRackLocation(PandaTask):
 def _before(y_m: float, up_m: float = 0.0):
     """Goal with the neck at a distance from the rack's middle, the bottle ahead of the hand."""
 
-    def goal(seen: Seen) -> Goal:
-        x = np.array(PLACES_X_M)[seen.variation]
+    def goal(observed: Observed) -> Goal:
+        x = np.array(PLACES_X_M)[observed.variation]
         z = FLOOR_M + RADIUS_M + 0.006 + up_m
         offset = np.stack([x, np.full_like(x, y_m), np.full_like(x, z)], 1)
-        return seen.point("rack", offset), quat_mul(seen.quat("rack"), ALONG)
+        return observed.point("rack", offset), quat_mul(observed.quat("rack"), ALONG)
 
     return goal
 

@@ -1,4 +1,4 @@
-"""PushButtons: press up to three buttons in the order that is told."""
+"""PushButtons: press up to three buttons in the given order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from maniple.sim.userdata import add_note
 BUTTONS = ("button0", "button1", "button2")
 MOST, VARIATIONS = 3, 50
 _ALL = list(itertools.permutations(range(len(BUTTON_COLOURS)), 3))
-# Spread over all of them, so that every variation is told in another way.
+# Spread over all of them, so that every variation has another sentence.
 TRIPLES = _ALL[:: len(_ALL) // (VARIATIONS // MOST + 1)][: VARIATIONS // MOST + 1]
 
 
@@ -61,7 +61,7 @@ class PushButtons(PandaTask):
             places[f"paint.{name}"] = colours[:, k]
         return places
 
-    def notice(self, s: State, active: NDArray[np.bool_] | None) -> None:
+    def after_step(self, s: State, active: NDArray[np.bool_] | None) -> None:
         """Count a button that is pressed when it is its turn."""
         pressed = s.note("pressed")
         depth = np.stack([depth_m(s, name) for name in BUTTONS])

@@ -12,7 +12,7 @@ from maniple.envs.panda.expert import (
     OPEN,
     SHUT,
     Goal,
-    Seen,
+    Observed,
     Waypoint,
     close,
     down,
@@ -124,20 +124,20 @@ def _with_room_for(index: NDArray, base: NDArray, spots: NDArray) -> NDArray:
     return swapped
 
 
-def _top(seen: Seen) -> Goal:
+def _top(observed: Observed) -> Goal:
     """Near the top of the named groceries, the fingers across their thin side."""
-    pos = seen.choose(seen.variation, [seen.pos(b) for b in BODIES]).copy()
-    pos[:, 2] += np.maximum(HEIGHTS[seen.variation] / 2 - 0.022, 0.0)
-    turn = seen.choose(seen.variation, [seen.quat(b) for b in BODIES])
+    pos = observed.choose(observed.variation, [observed.pos(b) for b in BODIES]).copy()
+    pos[:, 2] += np.maximum(HEIGHTS[observed.variation] / 2 - 0.022, 0.0)
+    turn = observed.choose(observed.variation, [observed.quat(b) for b in BODIES])
     return pos, down(quat_yaw(turn))
 
 
 def _inside(depth_m: float, up_m: float):
     """Goal before the cupboard, or in it by `depth_m`."""
 
-    def goal(seen: Seen) -> Goal:
+    def goal(observed: Observed) -> Goal:
         offset = (-0.13 + depth_m, 0.0, up_m)
-        return seen.point("cupboard", offset), quat_mul(seen.quat("cupboard"), INTO)
+        return observed.point("cupboard", offset), quat_mul(observed.quat("cupboard"), INTO)
 
     return goal
 

@@ -12,7 +12,7 @@ from maniple.envs.panda.expert import (
     OPEN,
     SHUT,
     Goal,
-    Seen,
+    Observed,
     Waypoint,
     close,
     down,
@@ -89,11 +89,11 @@ class PutItemInDrawer(DrawerTask):
 def _over_drawer(up_m: float):
     """Goal above the open part of the named drawer, or `up_m` above the table if that is more."""
 
-    def goal(seen: Seen) -> Goal:
-        opened = seen.choose(seen.variation, [seen.joint(joint) for joint in JOINTS])
-        z = np.maximum(np.array(HANDLE_Z_M)[seen.variation] + 0.035, up_m)
+    def goal(observed: Observed) -> Goal:
+        opened = observed.choose(observed.variation, [observed.joint(joint) for joint in JOINTS])
+        z = np.maximum(np.array(HANDLE_Z_M)[observed.variation] + 0.035, up_m)
         offset = np.stack([np.zeros_like(z), 0.105 + opened, z], 1)
-        return seen.point("drawers", offset), down(quat_yaw(seen.quat("drawers")))
+        return observed.point("drawers", offset), down(quat_yaw(observed.quat("drawers")))
 
     return goal
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
-from maniple.envs.panda.expert import OPEN, SHUT, Goal, Seen, Waypoint, close, release, script
+from maniple.envs.panda.expert import OPEN, SHUT, Goal, Observed, Waypoint, close, release, script
 from maniple.envs.panda.grasp import is_held, nothing_held
 from maniple.envs.panda.named import named
 from maniple.envs.panda.parts import add_box, add_fixture, add_thing
@@ -91,9 +91,9 @@ def _ahead(tilt_rad: float) -> NDArray:
 
 
 def _at_notes(out_m: float, up_m: float = 0.0):
-    def goal(seen: Seen) -> Goal:
+    def goal(observed: Observed) -> Goal:
         offset = (0.0, 0.037 + out_m, up_m)
-        return seen.point("money", offset), quat_mul(seen.quat("safe"), _ahead(0.0))
+        return observed.point("money", offset), quat_mul(observed.quat("safe"), _ahead(0.0))
 
     return goal
 
@@ -101,10 +101,10 @@ def _at_notes(out_m: float, up_m: float = 0.0):
 def _at_shelf(depth_m: float, up_m: float = 0.078):
     """Goal before the named shelf, or in it by `depth_m`."""
 
-    def goal(seen: Seen) -> Goal:
-        z = np.array(SHELF_M)[seen.variation] + up_m
+    def goal(observed: Observed) -> Goal:
+        z = np.array(SHELF_M)[observed.variation] + up_m
         offset = np.stack([np.zeros_like(z), np.full_like(z, HALF[1] - depth_m), z], 1)
-        return seen.point("safe", offset), quat_mul(seen.quat("safe"), _ahead(0.30))
+        return observed.point("safe", offset), quat_mul(observed.quat("safe"), _ahead(0.30))
 
     return goal
 

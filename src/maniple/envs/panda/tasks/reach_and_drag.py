@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
 from maniple.envs.panda.blocks import other_colours
-from maniple.envs.panda.expert import SHUT, Goal, Seen, Waypoint, over, pick, script
+from maniple.envs.panda.expert import SHUT, Goal, Observed, Waypoint, over, pick, script
 from maniple.envs.panda.grasp import is_held
 from maniple.envs.panda.parts import add_box, add_thing
 from maniple.envs.panda.placement import on
@@ -83,12 +83,12 @@ class ReachAndDrag(PandaTask):
         return SENSOR.detects(s, "cube")
 
 
-def _drag(seen: Seen) -> Goal:
+def _drag(observed: Observed) -> Goal:
     """The stick's side at the near edge of where the cube shall be."""
-    frame = seen.quat("target")
+    frame = observed.quat("target")
     across = quat_rotate(frame, np.array([1.0, 0.0, 0.0]))
-    need = ((seen.pos("target") - seen.tip) * across).sum(1, keepdims=True) + 0.045
-    return seen.tip + across * need, seen.turn
+    need = ((observed.pos("target") - observed.tip) * across).sum(1, keepdims=True) + 0.045
+    return observed.tip + across * need, observed.turn
 
 
 expert = script(

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
-from maniple.envs.panda.expert import SHUT, Seen, Waypoint, down, script
+from maniple.envs.panda.expert import SHUT, Observed, Waypoint, down, script
 from maniple.envs.panda.parts import NO_BITS, add_ball, add_fixture
 from maniple.envs.panda.placement import ELBOW_ROOM_M, FURTHEST_M, NEAREST_M, SHOULDER
 from maniple.envs.panda.proximity import ProximitySensor
@@ -79,8 +79,8 @@ def _is_reached(points: NDArray) -> NDArray[np.bool_]:
     return (far > NEAREST_M) & (far < FURTHEST_M) & (x > 0.05)
 
 
-def _goal(seen: Seen):
-    return seen.pos("target"), down(np.zeros(len(seen.tip)))
+def _goal(observed: Observed):
+    return observed.pos("target"), down(np.zeros(len(observed.tip)))
 
 
 expert = script(ReachTarget, Waypoint(_goal, SHUT))

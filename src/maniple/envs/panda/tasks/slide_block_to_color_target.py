@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
-from maniple.envs.panda.expert import Goal, Seen, down, script
+from maniple.envs.panda.expert import Goal, Observed, down, script
 from maniple.envs.panda.named import named
 from maniple.envs.panda.placement import on
 from maniple.envs.panda.proximity import ProximitySensor
@@ -71,9 +71,9 @@ class SlideBlockToColorTarget(PandaTask):
         return named(s, [sensor.detects(s, "block") for sensor in SENSORS])
 
 
-def _onto_square(seen: Seen) -> Goal:
-    target = seen.choose(seen.variation, [seen.pos(n) for n in SQUARES])
-    return target + [0.0, 0.0, BLOCK_HALF_M], down(quat_yaw(seen.quat(SQUARES[0])), np.pi / 2)
+def _onto_square(observed: Observed) -> Goal:
+    target = observed.choose(observed.variation, [observed.pos(n) for n in SQUARES])
+    return target + [0.0, 0.0, BLOCK_HALF_M], down(quat_yaw(observed.quat(SQUARES[0])), np.pi / 2)
 
 
 expert = script(SlideBlockToColorTarget, slide(_onto_square))

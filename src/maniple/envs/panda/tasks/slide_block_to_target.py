@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
-from maniple.envs.panda.expert import OPEN, SHUT, Goal, Seen, Waypoint, close, over, script
+from maniple.envs.panda.expert import OPEN, SHUT, Goal, Observed, Waypoint, close, over, script
 from maniple.envs.panda.parts import NO_BITS, add_box, add_fixture, add_thing
 from maniple.envs.panda.placement import on
 from maniple.envs.panda.proximity import ProximitySensor
@@ -76,7 +76,7 @@ def add_square(
     add_box(add_fixture(spec, name), flat, rgba=(*rgb, 1.0), bits=NO_BITS, name=name)
 
 
-def slide(to: Callable[[Seen], Goal]) -> list[Waypoint]:
+def slide(to: Callable[[Observed], Goal]) -> list[Waypoint]:
     """Take the block between the fingers and slide it: pushed at one point it turns and escapes."""
     return [
         Waypoint(over("block", (0, 0, 0.09)), OPEN, tolerance_m=0.015),

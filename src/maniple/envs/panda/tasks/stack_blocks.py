@@ -12,7 +12,7 @@ from maniple.envs.panda.expert import (
     OPEN,
     SHUT,
     Goal,
-    Seen,
+    Observed,
     Waypoint,
     over,
     pick,
@@ -99,8 +99,8 @@ def put_on(name: str, height_m: float, turn_rad: float = np.pi / 2) -> list[Wayp
     """Set a held block down on a place, let go, and leave upwards."""
     there = over(name, (0, 0, height_m), fold_rad=turn_rad)
 
-    def above(seen: Seen) -> Goal:
-        pos, turn = there(seen)
+    def above(observed: Observed) -> Goal:
+        pos, turn = there(observed)
         return pos + [0.0, 0.0, 0.07], turn
 
     return [

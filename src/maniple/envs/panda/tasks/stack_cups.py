@@ -12,7 +12,7 @@ from maniple.envs.panda.expert import (
     OPEN,
     SHUT,
     Goal,
-    Seen,
+    Observed,
     Waypoint,
     down,
     pick,
@@ -106,11 +106,11 @@ _GRIP_Y_M, _GRIP_Z_M = RIM_M - 0.0055, HEIGHT_M - 0.016
 def _rim(name: str, up_m: float):
     """Goal at a cup's rim, at the side that the hand needs not turn for."""
 
-    def goal(seen: Seen) -> Goal:
+    def goal(observed: Observed) -> Goal:
         side = 2 * np.pi / SIDES
-        yaw = (quat_yaw(seen.quat(name)) + side / 2) % side - side / 2
+        yaw = (quat_yaw(observed.quat(name)) + side / 2) % side - side / 2
         offset = quat_rotate(yaw_quat(yaw), np.array([0.0, _GRIP_Y_M, _GRIP_Z_M + up_m]))
-        return seen.pos(name) + offset, down(yaw)
+        return observed.pos(name) + offset, down(yaw)
 
     return goal
 

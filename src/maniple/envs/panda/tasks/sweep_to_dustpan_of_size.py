@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
-from maniple.envs.panda.expert import SHUT, Goal, Seen, Waypoint, down, over, pick, script
+from maniple.envs.panda.expert import SHUT, Goal, Observed, Waypoint, down, over, pick, script
 from maniple.envs.panda.grasp import is_held
 from maniple.envs.panda.named import named
 from maniple.envs.panda.parts import NO_BITS, add_box, add_fixture, add_rod, add_thing
@@ -109,10 +109,10 @@ def _sweep(begins: bool, up_m: float):
     x, tip_m = 0.022, TOP_M - 0.03
     behind, at_pan = np.array([0.075, -0.15]), np.array([-0.215, 0.135])
 
-    def goal(seen: Seen) -> Goal:
-        y = (behind if begins else at_pan)[seen.variation]
+    def goal(observed: Observed) -> Goal:
+        y = (behind if begins else at_pan)[observed.variation]
         offset = np.stack([np.full_like(y, x), y, np.full_like(y, tip_m + up_m)], 1)
-        return seen.point("pans", offset), down(quat_yaw(seen.quat("pans")) + np.pi / 2)
+        return observed.point("pans", offset), down(quat_yaw(observed.quat("pans")) + np.pi / 2)
 
     return goal
 

@@ -7,7 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
-from maniple.envs.panda.expert import OPEN, SHUT, Goal, Seen, Waypoint, close, down, raised, script
+from maniple.envs.panda.expert import (
+    OPEN,
+    SHUT,
+    Goal,
+    Observed,
+    Waypoint,
+    close,
+    down,
+    raised,
+    script,
+)
 from maniple.envs.panda.named import named
 from maniple.envs.panda.parts import add_box, add_fixture, add_moving, add_rod
 from maniple.envs.panda.placement import on
@@ -68,16 +78,16 @@ class TurnTap(PandaTask):
         return self.progress(s) > 1.0
 
 
-def _knob(seen: Seen) -> Goal:
-    side = np.where(seen.variation == 0, -SIDE_M, SIDE_M)
+def _knob(observed: Observed) -> Goal:
+    side = np.where(observed.variation == 0, -SIDE_M, SIDE_M)
     offset = np.stack([side, np.zeros_like(side), np.full_like(side, KNOB_M)], 1)
-    return seen.point("basin", offset), down(quat_yaw(seen.quat("basin")))
+    return observed.point("basin", offset), down(quat_yaw(observed.quat("basin")))
 
 
-def _turned(seen: Seen) -> Goal:
+def _turned(observed: Observed) -> Goal:
     """A little more than a quarter turn, back over where the wrist is straight."""
-    pos, start = _knob(seen)
-    folded = (quat_yaw(seen.quat("basin")) + np.pi / 2) % np.pi - np.pi / 2
+    pos, start = _knob(observed)
+    folded = (quat_yaw(observed.quat("basin")) + np.pi / 2) % np.pi - np.pi / 2
     return pos, quat_mul(yaw_quat(np.where(folded > 0, -1.72, 1.72)), start)
 
 

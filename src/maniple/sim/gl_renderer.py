@@ -1,89 +1,40 @@
-"""Draw pictures of a simulation through its cameras."""
+"""Draw with MuJoCo's own OpenGL renderer."""
 
 from __future__ import annotations
 
 import atexit
 import copy
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.core.errors import BadConfig, unknown
+from maniple.core.errors import BadConfig
 from maniple.sim.gl_backend import RAYS, backend
 from maniple.sim.gl_context import free_context, use_context
-
-QUALITIES = ("lean", "fine")
-
-
-class Painter(Protocol):
-    """Something that draws."""
-
-    def draw(
-        self, model: mujoco.MjModel, data: mujoco.MjData, camera: int, into: dict[str, NDArray]
-    ) -> None:
-        """Fill pictures of one moment: rgb (h, w, 3), depth (h, w), segmentation (h, w).
-
-        Camera -1 is a free view of everything.
-        """
-        ...
-
-    def close(self) -> None:
-        """Let go of the drawing memory."""
-        ...
+from maniple.sim.renderer import Pictures, RenderSource
 
 
-def camera_index(model: mujoco.MjModel, camera: str | int) -> int:
-    """Return a camera's number from its name or number."""
-    if isinstance(camera, str):
-        index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_CAMERA, camera)
-        if index < 0:
-            known = [model.camera(i).name for i in range(model.ncam)]
-            raise unknown("camera", camera, known, f"the scene's own: {', '.join(known)}")
-        return index
-    if not 0 <= camera < model.ncam:
-        raise BadConfig(f"There is no camera {camera}; the scene has {model.ncam}.")
-    return int(camera)
+class GLRenderer:
+    """Draws one picture after the other in the one GL context of this process."""
 
+    name: ClassVar[str] = "mujoco"
+    wants_one_process: ClassVar[bool] = False
 
-def picture(
-    painter: Painter,
-    model: mujoco.MjModel,
-    data: mujoco.MjData,
-    camera: int,
-    width: int,
-    height: int,
-) -> NDArray[np.uint8]:
-    """Return a new colour picture, (height, width, 3)."""
-    rgb = np.empty((height, width, 3), np.uint8)
-    painter.draw(model, data, camera, {"rgb": rgb})
-    return rgb
-
-
-def painter(model: mujoco.MjModel, width: int, height: int, quality: str = "lean") -> Painter:
-    """Return a painter for a model: GL where it works, rays where it does not."""
-    if quality not in QUALITIES:
-        raise BadConfig(f"quality is {quality!r}; it may be one of: {QUALITIES}.")
-    chosen = backend()
-    if chosen == RAYS:
-        from maniple.sim.rays import RayPainter
-
-        return RayPainter()
-    return GLPainter(model, width, height, quality, chosen)
-
-
-class GLPainter:
-    """Draws with MuJoCo's own renderer, in the one GL context of this process."""
-
-    def __init__(
-        self, model: mujoco.MjModel, width: int, height: int, quality: str, gl: str
-    ) -> None:
-        self._gl = gl
-        self._size = (width, height)
-        use_context(gl)
+    def __init__(self, source: RenderSource, size: tuple[int, int], quality: str) -> None:
+        self._source = source
+        self._gl = backend()
+        if self._gl == RAYS:
+            raise BadConfig(
+                "renderer is 'mujoco', but no GL library works here: 'maniple doctor' tells why. "
+                "renderer='rays' needs none."
+            )
+        use_context(self._gl)
+        height, width = size
         # Quality is read when the drawing context is made; the simulated model stays untouched.
-        model = copy.copy(model)
+        model = copy.copy(source.model)
         _set_quality(model, quality, width, height)
         self._scene = mujoco.MjvScene(model, model.ngeom + 200)
         for flag in (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION):
@@ -97,12 +48,21 @@ class GLPainter:
         self._perturb = mujoco.MjvPerturb()
         _keep_order()
 
-    def draw(
+    def render(
+        self, rows: Sequence[int], cameras: Sequence[int], kinds: Sequence[str], out: Pictures
+    ) -> None:
+        """Draw rows through cameras; see `Renderer.render`."""
+        use_context(self._gl)
+        for k, row in enumerate(rows):
+            model, data = self._source.load(row)
+            for camera in cameras:
+                self._draw(model, data, camera, {kind: out[camera, kind][k] for kind in kinds})
+
+    def _draw(
         self, model: mujoco.MjModel, data: mujoco.MjData, camera: int, into: dict[str, NDArray]
     ) -> None:
         """Fill the pictures; colour and depth come from one pass, segmentation from another."""
         height, width = next(iter(into.values())).shape[:2]
-        use_context(self._gl)
         self._make_room(width, height)
         self._look_through(model, camera)
         mujoco.mjv_updateScene(
@@ -154,7 +114,7 @@ class GLPainter:
         into[...] = geoms[segment]
 
     def close(self) -> None:
-        """Free the drawing memory; the context stays for other painters."""
+        """Free the drawing memory; the context stays for other renderers."""
         if self._drawing is not None:
             use_context(self._gl)
             self._drawing.free()

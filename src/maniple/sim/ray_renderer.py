@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
+from typing import ClassVar
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
+
+from maniple.sim.renderer import Pictures, RenderSource
 
 SKY_TOP, SKY_BOTTOM = np.array([0.72, 0.80, 0.88]), np.array([0.93, 0.94, 0.95])
 # From where a scene is lit, as seen from what is lit; slightly from the side, so that the
@@ -15,31 +19,46 @@ LIGHT = np.array([0.35, -0.45, 0.82])
 AMBIENT, DIFFUSE = 0.50, 0.55
 
 
-class RayPainter:
-    """The painter of last resort: no textures, no shadows, primitives at their true places."""
+class RayRenderer:
+    """Draws no textures and no shadows, but primitives at their true places."""
 
-    def draw(
-        self, model: mujoco.MjModel, data: mujoco.MjData, camera: int, into: dict[str, NDArray]
+    name: ClassVar[str] = "rays"
+    wants_one_process: ClassVar[bool] = False
+
+    def __init__(self, source: RenderSource, size: tuple[int, int], quality: str) -> None:
+        self._source = source
+
+    def render(
+        self, rows: Sequence[int], cameras: Sequence[int], kinds: Sequence[str], out: Pictures
     ) -> None:
-        """Fill the pictures of one moment."""
-        height, width = next(iter(into.values())).shape[:2]
-        pos, turn, fovy = _viewpoint(model, data, camera)
-        towards = _pixel_rays(width, height, fovy)
-        rays = towards @ turn.T
-        geoms, distances, normals = _cast(model, data, pos, rays)
-        if "rgb" in into:
-            shaded = np.clip(_shade(model, geoms, normals, rays), 0.0, 1.0)
-            into["rgb"][...] = (shaded * 255).astype(np.uint8).reshape(height, width, 3)
-        if "depth" in into:
-            far = model.vis.map.zfar * model.stat.extent
-            # Along the optical axis, as GL measures it, not along the ray.
-            depth = np.where(geoms >= 0, distances * -towards[:, 2], far)
-            into["depth"][...] = depth.reshape(height, width)
-        if "segmentation" in into:
-            into["segmentation"][...] = geoms.reshape(height, width)
+        """Draw rows through cameras; see `Renderer.render`."""
+        for k, row in enumerate(rows):
+            model, data = self._source.load(row)
+            for camera in cameras:
+                _draw(model, data, camera, {kind: out[camera, kind][k] for kind in kinds})
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+def _draw(
+    model: mujoco.MjModel, data: mujoco.MjData, camera: int, into: dict[str, NDArray]
+) -> None:
+    height, width = next(iter(into.values())).shape[:2]
+    pos, turn, fovy = _viewpoint(model, data, camera)
+    towards = _pixel_rays(width, height, fovy)
+    rays = towards @ turn.T
+    geoms, distances, normals = _cast(model, data, pos, rays)
+    if "rgb" in into:
+        shaded = np.clip(_shade(model, geoms, normals, rays), 0.0, 1.0)
+        into["rgb"][...] = (shaded * 255).astype(np.uint8).reshape(height, width, 3)
+    if "depth" in into:
+        far = model.vis.map.zfar * model.stat.extent
+        # Along the optical axis, as GL measures it, not along the ray.
+        depth = np.where(geoms >= 0, distances * -towards[:, 2], far)
+        into["depth"][...] = depth.reshape(height, width)
+    if "segmentation" in into:
+        into["segmentation"][...] = geoms.reshape(height, width)
 
 
 def _cast(

@@ -1,0 +1,31 @@
+"""Every robot by its name."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from maniple.core.errors import unknown
+
+if TYPE_CHECKING:
+    from maniple.sim.robots.robot import Robot
+
+ROBOTS: dict[str, str] = {
+    "so101": "maniple.sim.robots.so101:SO101",
+    "panda": "maniple.sim.robots.panda:PANDA",
+}
+
+
+def find_robot(robot: str | Robot) -> Robot:
+    """Return a robot by its name, by 'module:attribute', or as it is.
+
+    Raises:
+        UnknownName: No robot has this name.
+    """
+    if not isinstance(robot, str):
+        return robot
+    where = robot if ":" in robot else ROBOTS.get(robot)
+    if where is None:
+        raise unknown("robot", robot, ROBOTS, "'maniple list --robots'")
+    module, _, attribute = where.partition(":")
+    return getattr(importlib.import_module(module), attribute)
