@@ -18,6 +18,7 @@ ALONE = (
     "learn/test_cluster.py",
     "learn/test_ranks.py",
     "learn/test_shared_gradients.py",
+    "run/test_lock.py",
     "sim/test_gl_backend.py",
 )
 """Files and folders about time, processes, cores, signals, displays, leaks or ports."""
