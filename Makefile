@@ -36,7 +36,7 @@ lint: $(TOOLS)
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python scripts/run_tests.py
 
 test-all: lint
 	@$(INSTALL) -e '.[cluster]'

@@ -21,7 +21,7 @@ import psutil
 
 import maniple
 from maniple.cli.bench.contender import Contender
-from maniple.cli.bench.interleave import Standing, interleave
+from maniple.cli.bench.interleave import Result, interleave
 from maniple.cli.bench.peers import TYPE_THIS, is_installed, single
 
 NUM_ENVS = 8
@@ -58,8 +58,8 @@ def compare(title: str, env: str, turns: int, seconds: float) -> dict[str, Any]:
     print(f"\n{title}, {NUM_ENVS} envs: microseconds per env-step")
     cost: dict[str, float] = {}
     for one in interleave(contenders(env), turns, 10**9, seconds):
-        where = f"{one.who.engine} {one.who.setting}".strip()
-        where += ", lent memory" if one.who.task == LENT else ""
+        where = f"{one.contender.engine} {one.contender.setting}".strip()
+        where += ", lent memory" if one.contender.task == LENT else ""
         if one.failure:
             print(f"  {where:<48} {one.failure}")
             continue
@@ -78,12 +78,12 @@ def compare(title: str, env: str, turns: int, seconds: float) -> dict[str, Any]:
     return {"us_per_env_step": {k: round(v, 3) for k, v in cost.items()}, "ratios": ratios}
 
 
-def group_of(one: Standing) -> str:
+def group_of(one: Result) -> str:
     """Name whose best setting this one competes for."""
-    if one.who.engine != "process":
-        return one.who.engine
-    lent = ", lent" if one.who.task == LENT else ""
-    return f"process K={one.who.action_chunk}{lent}"
+    if one.contender.engine != "process":
+        return one.contender.engine
+    lent = ", lent" if one.contender.task == LENT else ""
+    return f"process K={one.contender.action_chunk}{lent}"
 
 
 def idle_cpu_percent(seconds: float = 3.0) -> float:

@@ -1,12 +1,38 @@
-"""Fixtures that every test may use."""
+"""Fixtures that every test may use, and which tests cannot run beside others."""
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import task_sample
 
 import maniple
+
+ALONE = (
+    "core/test_child.py",
+    "e2e/test_torchrun.py",
+    "engine/test_pinning.py",
+    "envs/coppelia/test_adapter.py",
+    "faults",
+    "learn/test_cluster.py",
+    "learn/test_ranks.py",
+    "learn/test_shared_gradients.py",
+    "run/test_lock.py",
+    "sim/test_gl_backend.py",
+)
+"""Files and folders about time, processes, cores, signals, displays, leaks or ports."""
+
+
+@pytest.hookimpl(tryfirst=True)  # Before pytest selects by marker.
+def pytest_collection_modifyitems(items):
+    """Mark what is in ALONE; a single test elsewhere has the marker itself."""
+    paths = [Path(__file__).parent / name for name in ALONE]
+    missing = [str(path) for path in paths if not path.exists()]
+    assert not missing, f"ALONE in tests/conftest.py names what is not there: {missing}"
+    for item in items:
+        if any(path == item.path or path in item.path.parents for path in paths):
+            item.add_marker(pytest.mark.alone)
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +55,24 @@ def make_vec():
     yield make
     for envs in made:
         envs.close()
+
+
+@pytest.fixture
+def inside(capsys):
+    """Run a command in this process: quicker than starting Python and its packages again."""
+    from maniple.cli.main import main
+
+    def run(*words, code: int = 0):
+        capsys.readouterr()
+        try:
+            found = main([str(word) for word in words])
+        except SystemExit as ending:
+            found = ending.code
+        printed = capsys.readouterr()
+        assert found == code, printed.err + printed.out
+        return printed
+
+    return run
 
 
 def same(a, b) -> bool:

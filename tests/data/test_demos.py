@@ -88,12 +88,12 @@ class Still:
 
 
 def test_failures_are_left_out_unless_asked_for(make_vec):
-    told = []
+    tallies = []
     envs = make_vec("so101/LiftCube-v0", 2, max_episode_steps=4)
-    found = list(collect(envs, Still(2), 3, only_successes=False, on_end=told.append))
+    found = list(collect(envs, Still(2), 3, only_successes=False, on_end=tallies.append))
     assert [len(e) for e in found] == [4, 4, 4]
     assert all(e.truncated and not e.terminated and not e.success for e in found)
-    assert told[-1] == Tally(4, 0)
+    assert tallies[-1] == Tally(4, 0)
     with pytest.raises(ManipleError, match="Of 30 episodes only 0 were usable"):
         list(collect(envs, Still(2), 3))
 

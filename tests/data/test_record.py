@@ -87,6 +87,7 @@ def test_an_environment_is_filmed(tmp_path, make_vec):
     assert found == {f"{row:03d}{k:04d}": n for row in range(3) for k, n in enumerate((6, 6, 1))}
 
 
+@pytest.mark.alone
 def test_the_queue_is_bounded(tmp_path, slow):
     recorder = Recorder(tmp_path, ("front",), 25, num_envs=4, queue_frames=6)
     done = threading.Event()
@@ -161,6 +162,7 @@ def test_an_encoder_error_is_told_once_and_blocks_nobody(tmp_path):
     recorder.close()
 
 
+@pytest.mark.alone
 def test_a_full_disk_is_told(tmp_path, monkeypatch):
     def full(self, frame):
         raise OSError(28, "No space left on device")
@@ -228,6 +230,7 @@ def test_a_kill_loses_no_finished_episode(tmp_path):
     assert not (tmp_path / "env_001_front_episode_0000.mp4").exists()
 
 
+@pytest.mark.alone
 def test_a_kill_at_any_moment_leaves_readable_films(tmp_path):
     code = (
         "import sys, time, numpy as np\n"

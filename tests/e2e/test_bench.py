@@ -106,9 +106,9 @@ def test_trace(tmp_path, more):
     assert (tmp_path / "trace.mp4").exists() == bool(more)
 
 
-def test_trace_of_the_native_engine(tmp_path):
-    words = ["trace", "--num-envs", "2", "--steps", "5", "--engine", "native", "--out"]
-    assert "transport" in maniple(*words, str(tmp_path)).stdout
+def test_trace_of_the_native_engine(tmp_path, inside):
+    words = ["bench", "trace", "--num-envs", "2", "--steps", "5", "--engine", "native", "--out"]
+    assert "transport" in inside(*words, tmp_path).out
     assert png_size(tmp_path / "trace.png")
 
 
@@ -127,11 +127,11 @@ def test_trace_of_the_native_engine(tmp_path):
         ("trace --record", "--cameras"),
     ],
 )
-def test_mistakes_are_one_readable_line(words, says):
-    done = maniple(*words.split(), code=2)
-    assert says in done.stderr
-    assert "Traceback" not in done.stderr
-    assert "--action-chunk" in says or len(done.stderr.strip().splitlines()) == 1
+def test_mistakes_are_one_readable_line(words, says, inside):
+    done = inside("bench", *words.split(), code=2)
+    assert says in done.err
+    assert "Traceback" not in done.err
+    assert "--action-chunk" in says or len(done.err.strip().splitlines()) == 1
 
 
 BROKEN = """
@@ -162,6 +162,7 @@ class Raises(Calm):
 """
 
 
+@pytest.mark.alone
 def test_who_hangs_or_dies_drops_out_alone(tmp_path, monkeypatch):
     """A peer that fails costs its own figure only, and leaves no process."""
     mark = str(uuid.uuid4())
@@ -179,6 +180,7 @@ def test_who_hangs_or_dies_drops_out_alone(tmp_path, monkeypatch):
     assert not left_behind(mark)
 
 
+@pytest.mark.alone
 def test_a_killed_sweep_leaves_no_process(tmp_path):
     mark = str(uuid.uuid4())
     words = f"sweep --num-envs 2 --workers 1 --peers gymnasium --out {tmp_path} --seconds 30"

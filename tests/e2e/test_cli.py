@@ -27,12 +27,12 @@ def test_help_imports_nothing_heavy():
     assert not loaded & {"numpy", "gymnasium", "mujoco", "tyro", "rich", "torch"}
 
 
-def test_list():
-    tasks = last_json(maniple("list", "--json"))["tasks"]
+def test_list(inside):
+    tasks = json.loads(inside("list", "--json").out)["tasks"]
     assert {"LeRobot-v0", "so101/Reach-v0"} <= {t["id"] for t in tasks}
     assert {"id", "robot", "sentence", "cameras", "experimental"} <= set(tasks[0])
-    assert "so101/LiftCube-v0" in maniple("list").stdout
-    assert "shoulder_pan" in maniple("list", "--robots").stdout
+    assert "so101/LiftCube-v0" in inside("list").out
+    assert "shoulder_pan" in inside("list", "--robots").out
 
 
 def test_doctor():
@@ -60,8 +60,9 @@ def test_bench_with_pictures_and_limit():
     assert answer["fraction_of_limit"] > 0
 
 
-def test_bench_limit():
-    answer = last_json(maniple("bench", "limit", "--task", "LeRobot-v0", "--steps", "50", "--json"))
+def test_bench_limit(inside):
+    done = inside("bench", "limit", "--task", "LeRobot-v0", "--steps", "50", "--json")
+    answer = json.loads(done.out)
     assert answer["env_steps_per_s"] > 0
 
 
@@ -75,14 +76,14 @@ def test_bench_limit():
         (("benhc",), "Did you mean bench"),
     ],
 )
-def test_mistakes_are_one_readable_line(words, says):
-    done = maniple(*words, code=2)
-    assert says in done.stderr
-    assert "Traceback" not in done.stderr and len(done.stderr.strip().splitlines()) == 1
+def test_mistakes_are_one_readable_line(words, says, inside):
+    done = inside(*words, code=2)
+    assert says in done.err
+    assert "Traceback" not in done.err and len(done.err.strip().splitlines()) == 1
 
 
-def test_unknown_flags_fail():
-    assert "num-envss" in maniple("bench", "--num-envss", "3", code=2).stderr
+def test_unknown_flags_fail(inside):
+    assert "num-envss" in inside("bench", "--num-envss", "3", code=2).err
 
 
 def test_debug_shows_the_traceback():

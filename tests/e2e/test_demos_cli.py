@@ -9,8 +9,10 @@ import sys
 import numpy as np
 import pytest
 
-from maniple.cli.demos.keyboard import HOLD_S, INSERT, Keys
-from maniple.data.demos import load
+from maniple.cli.demos.dataset import rlbench_episode, write_dataset
+from maniple.cli.demos.keyboard import HOLD_S, INSERT, Keys, WindowClosed
+from maniple.cli.demos.record import Options
+from maniple.data.demos import Tally, load
 
 
 def maniple(*words, code=0):
@@ -22,8 +24,8 @@ def maniple(*words, code=0):
     return done
 
 
-def last_json(done):
-    return json.loads(done.stdout.strip().splitlines()[-1])
+def last_json(printed):
+    return json.loads(printed.strip().splitlines()[-1])
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +33,7 @@ def recorded(tmp_path_factory):
     out = tmp_path_factory.mktemp("demos") / "lift"
     words = "demos record --task so101/LiftCube-v0 --episodes 3 --num-envs 2 --cameras front wrist"
     done = maniple(*words.split(), "--image-size", 32, 48, "--out", out, "--json")
-    return out, last_json(done)
+    return out, last_json(done.stdout)
 
 
 def test_record(recorded):
@@ -42,45 +44,71 @@ def test_record(recorded):
     assert {"front_rgb", "wrist_rgb", "cube_pose"} <= set(episodes[0].obs)
 
 
-def test_info_and_check(recorded):
+def test_info_and_check(recorded, inside):
     out, answer = recorded
-    facts = last_json(maniple("demos", "info", out, "--json"))["datasets"][0]
+    facts = last_json(inside("demos", "info", out, "--json").out)["datasets"][0]
     assert facts["episodes"] == 3 and facts["frames"] == answer["frames"]
     assert facts["features"]["observation.images.front"] == "video[32, 48, 3]"
-    assert "Lift the red cube" in maniple("demos", "info", out).stdout
-    assert last_json(maniple("data", "check", out, "--json"))["ok"]
+    assert "Lift the red cube" in inside("demos", "info", out).out
+    assert last_json(inside("data", "check", out, "--json").out)["ok"]
 
 
-def test_append_check_repair_export(tmp_path):
+def test_append_check_repair_export(tmp_path, inside):
     out = tmp_path / "d"
     words = ("demos", "record", "--task", "so101/Reach-v0", "--num-envs", 2, "--out", out)
-    maniple(*words, "--episodes", 2, "--json")
-    assert "--append" in maniple(*words, code=2).stderr
-    assert last_json(maniple(*words, "--episodes", 2, "--append", "--json"))["episodes"] == 4
+    inside(*words, "--episodes", 2, "--json")
+    assert "--append" in inside(*words, code=2).err
+    assert last_json(inside(*words, "--episodes", 2, "--append", "--json").out)["episodes"] == 4
     assert [e.seed for e in load(out)] == [0, 1, 2, 3]
     (out / "data/chunk-000/file-001.parquet").write_bytes(b"torn")
-    found = maniple("data", "check", out, code=1)
-    assert "file-001.parquet: it cannot be read" in found.stdout and "data repair" in found.stdout
-    assert last_json(maniple("data", "repair", out, "--json"))["episodes"] == 3
-    maniple("data", "check", out)
+    found = inside("data", "check", out, code=1)
+    assert "file-001.parquet: it cannot be read" in found.out and "data repair" in found.out
+    assert last_json(inside("data", "repair", out, "--json").out)["episodes"] == 3
+    inside("data", "check", out)
     npz = tmp_path / "npz"
     words = ("data", "export", out, "--out", npz, "--format", "npz", "--episodes", 0, 2, "--json")
-    assert last_json(maniple(*words))["episodes"] == 2
+    assert last_json(inside(*words).out)["episodes"] == 2
     with np.load(npz / "episode_000002.npz") as arrays:
         assert arrays["seed"] == 3 and len(arrays["obs.tip_pos"]) == len(arrays["action"]) + 1
     words = ("data", "export", out, "--out", tmp_path / "copy", "--json")
-    assert last_json(maniple(*words))["episodes"] == 3 == len(load(tmp_path / "copy"))
+    assert last_json(inside(*words).out)["episodes"] == 3 == len(load(tmp_path / "copy"))
 
 
-def test_panda_demonstrations_from_workers(tmp_path):
+def test_panda_demonstrations_from_workers(tmp_path, inside):
     out = tmp_path / "panda"
     words = ("--task", "close_drawer", "--episodes", 3, "--num-envs", 2, "--engine", "process")
-    assert last_json(maniple("demos", "record", *words, "--out", out, "--json"))["recorded"] == 3
+    assert last_json(inside("demos", "record", *words, "--out", out, "--json").out)["recorded"] == 3
     (out / "meta/tasks.parquet").write_bytes(b"torn")
-    done = maniple("demos", "info", out, code=2)
-    assert "tasks.parquet cannot be read" in done.stderr and "data repair" in done.stderr
-    assert last_json(maniple("data", "repair", out, "--json"))["episodes"] == 3
-    maniple("demos", "info", out)
+    done = inside("demos", "info", out, code=2)
+    assert "tasks.parquet cannot be read" in done.err and "data repair" in done.err
+    assert last_json(inside("data", "repair", out, "--json").out)["episodes"] == 3
+    inside("demos", "info", out)
+
+
+def test_every_source_gives_the_same_answer(tmp_path, capsys):
+    """Played by an expert or a person, or read: one function writes and counts."""
+
+    def episodes(count):
+        for _ in range(count):
+            obs = {"joint_pos": np.zeros((3, 2), np.float32)}
+            demo = {"obs": obs, "action": np.zeros((2, 2), np.float32), "sentence": "wave"}
+            yield rlbench_episode(demo)
+        raise WindowClosed("The window was closed.")
+
+    options = Options(tmp_path / "a", task="wave", episodes=5)
+    answer = write_dataset(options, 20, "panda", episodes(2), 5, tally=lambda: Tally(4, 3))
+    assert answer.pop("seconds") >= 0
+    assert answer == {
+        "task": "wave", "out": str(tmp_path / "a"), "recorded": 2, "played": 4, "solved": 3,
+        "episodes": 2, "frames": answer["frames"],
+    }  # fmt: skip
+    assert "2 episodes of wave" in capsys.readouterr().out
+    first, _ = load(tmp_path / "a")
+    assert first.reward.tolist() == [0, 1] and first.success and first.task == "wave"
+    options = Options(tmp_path / "b", task="wave", json=True)
+    answer = write_dataset(options, 20, "panda", episodes(1), 1)
+    assert (answer["recorded"], answer["played"], answer["solved"]) == (1, 1, 1)
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize(
@@ -95,19 +123,19 @@ def test_panda_demonstrations_from_workers(tmp_path):
         (("data", "export", "nowhere", "--out", "x"), "nothing at that place"),
     ],
 )
-def test_mistakes_are_one_readable_line(words, says, tmp_path, monkeypatch):
+def test_mistakes_are_one_readable_line(words, says, tmp_path, monkeypatch, inside):
     monkeypatch.chdir(tmp_path)
-    done = maniple(*words, code=2)
-    assert says in done.stderr
-    assert "Traceback" not in done.stderr and len(done.stderr.strip().splitlines()) == 1
+    done = inside(*words, code=2)
+    assert says in done.err
+    assert "Traceback" not in done.err and len(done.err.strip().splitlines()) == 1
     assert not list(tmp_path.iterdir())
 
 
-def test_a_keyboard_without_a_display(tmp_path, monkeypatch):
+def test_a_keyboard_without_a_display(tmp_path, monkeypatch, inside):
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
-    done = maniple("demos", "record", "--keyboard", "--out", tmp_path / "d", code=2)
-    assert "ssh -X" in done.stderr and len(done.stderr.strip().splitlines()) == 1
+    done = inside("demos", "record", "--keyboard", "--out", tmp_path / "d", code=2)
+    assert "ssh -X" in done.err and len(done.err.strip().splitlines()) == 1
     assert not (tmp_path / "d").exists()
 
 
@@ -151,6 +179,7 @@ with Xvfb() as display:
 """
 
 
+@pytest.mark.alone
 def test_a_key_moves_the_arm():
     """A key event in a virtual display, through MuJoCo's viewer, to the fingertip."""
     libraries = [ctypes.util.find_library(name) for name in ("X11", "Xtst")]

@@ -8,8 +8,6 @@ import time
 
 import pytest
 
-from maniple.cli.main import main
-
 SMALL = [
     "--num_envs", "4", "--max_steps", "400", "--random_steps", "100", "--training_starts", "100",
     "--batch_size", "32", "--eval_n_trajs", "4", "--log_period", "200", "--torch-threads", "1",
@@ -23,21 +21,6 @@ def maniple(*words: str, code: int = 0) -> subprocess.CompletedProcess:
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     return done
-
-
-@pytest.fixture
-def inside(capsys):
-    """Run a command in this process: quicker than to start Python and torch once more."""
-
-    def run(*words: str, code: int = 0):
-        try:
-            found = main(words)
-        except SystemExit as ending:
-            found = ending.code
-        assert found == code
-        return capsys.readouterr()
-
-    return run
 
 
 def test_train_then_eval(tmp_path, inside):

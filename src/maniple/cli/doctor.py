@@ -1,4 +1,4 @@
-"""maniple doctor: what works on this machine, and what to type where something does not."""
+"""maniple doctor: what works on this machine, and what to type if something does not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OK, WARN, FAIL = "OK", "WARN", "FAIL"
 
 @dataclass(frozen=True)
 class Options:
-    """How to tell it."""
+    """How to report."""
 
     json: bool = False
     """Print one JSON object instead of a table."""
@@ -24,7 +24,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at; `code` is a heading in docs/troubleshooting.md."""
+    """The result of one check; `code` is a heading in docs/troubleshooting.md."""
 
     code: str
     status: str
@@ -33,7 +33,7 @@ class Finding:
 
 
 def run(options: Options) -> dict[str, Any]:
-    """Look at everything and print it."""
+    """Run all checks and print what they found."""
     findings = list(examine())
     answer = {
         "ok": all(f.status != FAIL for f in findings),
@@ -45,7 +45,7 @@ def run(options: Options) -> dict[str, Any]:
 
 
 def examine() -> Iterator[Finding]:
-    """Yield every finding; one that breaks is a finding too."""
+    """Yield every finding; a check that raises is a finding too."""
     for check in CHECKS:
         try:
             yield from check()
@@ -77,7 +77,7 @@ def _compiled() -> Iterator[Finding]:
     from maniple.core.quick import compiled
 
     if compiled is not None:
-        yield Finding("compiled", OK, "what single environments wait for is compiled")
+        yield Finding("compiled", OK, "the C code that speeds up single environments is there")
         return
     found = "not compiled: single environments take 1.4 times as long"
     if os.environ.get("MANIPLE_PLAIN"):
@@ -167,7 +167,7 @@ def _xvfb() -> Iterator[Finding]:
     except ManipleError as error:
         yield Finding("xvfb", WARN, str(error), INSTALL)
         return
-    text = f"{path}: a display came and went in {perf_counter() - start:.2f} s"
+    text = f"{path}: a display started and stopped in {perf_counter() - start:.2f} s"
     stale = stale_sockets()
     if stale:
         text += f"; {len(stale)} sockets of killed servers"
@@ -204,13 +204,13 @@ def _coppeliasim() -> Iterator[Finding]:
     except ManipleError as error:
         yield Finding("coppeliasim", WARN, str(error), INSTALL)
         return
-    text = ".".join(map(str, version)) if version else "of a version that its folder does not name"
+    text = ".".join(map(str, version)) if version else "its folder does not name its version"
     yield Finding("coppeliasim", OK if version else WARN, f"{root}, {text}")
     yield from _rlbench(root)
 
 
 def _rlbench(root: Path) -> Iterator[Finding]:
-    """Launch the real thing, in a process that may crash or hang as it likes."""
+    """Launch the simulator, in a process of its own that may crash or hang."""
     from importlib.util import find_spec
 
     from maniple.envs.rlbench.probe import probe
@@ -238,7 +238,11 @@ def _cuda() -> Iterator[Finding]:
         fix = "pip install -c constraints.txt -e '.[train]'"
         yield Finding("cuda", OK, "torch is not installed; only learning needs it", fix)
     else:
-        text = "an NVIDIA driver is there" if has_driver else "no NVIDIA driver: learning uses CPUs"
+        text = (
+            "an NVIDIA driver is installed"
+            if has_driver
+            else "no NVIDIA driver: learning uses CPUs"
+        )
         yield Finding("cuda", OK, text)
 
 

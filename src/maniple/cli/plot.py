@@ -14,19 +14,19 @@ from maniple.core.optional import require
 
 @dataclass(frozen=True)
 class Options:
-    """Which runs, and what of them."""
+    """Which runs to draw, and which metric."""
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Run folders."""
 
     metric: str = "success"
-    """What to draw, as it is called in metrics.jsonl."""
+    """The metric to draw, by its name in metrics.jsonl."""
 
     by: str = "step"
-    """What to draw it over: step, or a clock such as clock/train_s."""
+    """The horizontal axis: step, or a clock such as clock/train_s."""
 
     out: Path = Path("curves.png")
-    """The picture."""
+    """The PNG to write."""
 
     json: bool = False
     """Print one JSON object as the last line."""
@@ -35,12 +35,11 @@ class Options:
 def run(options: Options) -> dict[str, Any]:
     """Draw one line per run."""
     require("matplotlib")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    from maniple.cli import chart_style as style
 
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
-    axes = figure.add_subplot()
-    ends: dict[str, float] = {}
+    figure = style.new_figure(10.5, 6.2)
+    axes = figure.subplots()
+    last: dict[str, float] = {}
     left_out: list[str] = []
     for path in options.runs:
         points = _curve(path, options.metric, options.by)
@@ -48,25 +47,25 @@ def run(options: Options) -> dict[str, Any]:
             left_out.append(str(path))
             continue
         x, y = points
-        axes.plot(x, y, marker="o", markersize=3, label=path.name)
-        ends[str(path)] = y[-1]
-    if not ends:
+        colour = style.LINE_COLOURS[len(last) % len(style.LINE_COLOURS)]
+        line = {"color": colour, "linewidth": 2.2, "marker": "o", "markersize": 5}
+        axes.plot(x, y, label=path.name, clip_on=False, **line)
+        last[str(path)] = y[-1]
+    if not last:
         raise BadConfig(_nothing(options))
-    axes.set_xlabel("environment steps" if options.by == "step" else options.by)
-    axes.set_ylabel(options.metric)
     if options.metric.endswith("success"):
-        axes.set_ylim(-0.02, 1.02)
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    FigureCanvasAgg(figure).print_png(str(options.out))
+        axes.set_ylim(0, 1)
+    style.dress(axes, "environment steps" if options.by == "step" else options.by, options.metric)
+    # Above the axes, which make room for it, however many runs there are.
+    figure.set_layout_engine("constrained", w_pad=0.15, h_pad=0.12)
+    figure.legend(loc="outside upper left", ncols=3, **style.LEGEND)
+    style.save(figure, options.out)
     if not options.json:
         for path in left_out:
             print(f"left out {path}: it has no {options.metric!r} yet")
         print(f"look at  {options.out}")
     return {
-        "out": str(options.out), "metric": options.metric, "last": ends, "left_out": left_out,
+        "out": str(options.out), "metric": options.metric, "last": last, "left_out": left_out,
     }  # fmt: skip
 
 
@@ -88,7 +87,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
     file = path / "metrics.jsonl"
     if not file.exists():
-        raise BadConfig(f"{path} is no run folder: it has no metrics.jsonl.")
+        raise BadConfig(f"{path} is not a run folder: it has no metrics.jsonl.")
     return read_lines(file)
 
 

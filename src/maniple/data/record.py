@@ -25,8 +25,8 @@ _FILM_NAME = re.compile(r"env_(\d+)_.+_episode_(\d+)\.mp4(\.part)?")
 class Recorder:
     """Writes one film per environment, camera and episode, on a thread of its own.
 
-    Files are named env_000_front_episode_0000.mp4; an unfinished one ends in .part, which is all
-    that a crash can lose. Numbers go on after those that are in the folder already.
+    Files are named env_000_front_episode_0000.mp4. An unfinished one ends in .part; only those can
+    be lost in a crash. Numbering continues after the films that are in the folder already.
 
     Args:
         folder: Where the films go.
@@ -37,7 +37,7 @@ class Recorder:
     """
 
     dropped = 0
-    """Frames that were left out: none, because add() waits."""
+    """Frames that were left out: always 0, because add() waits."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Recorder:
         self._cameras = tuple(cameras)
         self._num_envs = num_envs
         self._encoder = _Encoder(Path(folder), fps, num_envs, queue_frames)
-        self._has_told = False
+        self._has_raised = False
         # Without close(), the films are still finished when this is collected or Python exits.
         self._finish = weakref.finalize(self, self._encoder.finish)
 
@@ -85,7 +85,7 @@ class Recorder:
         """
         if not self._finish.alive:
             raise ClosedError("The recorder is closed; make a new one.")
-        self._tell_error(again=True)
+        self._raise_error(again=True)
         films = {camera: self._pictures(obs, camera) for camera in self._cameras}
         ended = np.asarray(ended, np.bool_)
         if ended.shape != (self._num_envs,):
@@ -99,7 +99,7 @@ class Recorder:
     def close(self) -> None:
         """Finish all films, those of unfinished episodes too; a second call does nothing."""
         self._finish()
-        self._tell_error(again=False)
+        self._raise_error(again=False)
 
     def __enter__(self) -> Recorder:
         return self
@@ -124,14 +124,14 @@ class Recorder:
             )
         return found
 
-    def _tell_error(self, again: bool) -> None:
+    def _raise_error(self, again: bool) -> None:
         error = self._encoder.error
-        if error is None or (self._has_told and not again):
+        if error is None or (self._has_raised and not again):
             return
-        self._has_told = True
+        self._has_raised = True
         raise ManipleError(
             f"Cannot write {self._encoder.writing}: {error}. Make room or choose another folder; "
-            "finished films are whole, unfinished ones end in .part."
+            "finished films are complete, unfinished ones end in .part."
         ) from error
 
 
@@ -150,7 +150,7 @@ class _End(NamedTuple):
 
 
 class _Encoder:
-    """The thread's side: takes frames from a bounded queue and writes them.
+    """The thread that takes frames from a bounded queue and writes them.
 
     It does not know its Recorder, so that a forgotten one can be collected.
     """
@@ -170,7 +170,7 @@ class _Encoder:
         self._thread.start()
 
     def put(self, item: _Frame | _End) -> None:
-        """Hand something over; wait while the queue is full."""
+        """Queue an item; wait while the queue is full."""
         self._queue.put(item)
 
     def finish(self) -> None:
@@ -186,16 +186,16 @@ class _Encoder:
             if self.error is None:
                 start = time.perf_counter()
                 try:
-                    self._obey(item)
+                    self._handle(item)
                 except Exception as error:
-                    # From here on the queue is only emptied: nobody may wait for a broken encoder.
+                    # From here on the queue is only emptied: add() must not wait for it.
                     self.error = error
                     self._films.clear()
                 self.seconds += time.perf_counter() - start
             if item is None:
                 return
 
-    def _obey(self, item: _Frame | _End | None) -> None:
+    def _handle(self, item: _Frame | _End | None) -> None:
         if isinstance(item, _Frame):
             film = self._film(item.row, item.camera)
             self.writing = film.path
@@ -222,7 +222,7 @@ class _Encoder:
 
 
 def _first_episodes(folder: Path, num_envs: int) -> list[int]:
-    """Number the next episode of every row, so that no film of an earlier run is written over."""
+    """Return the next episode number of every row, so that no earlier film is overwritten."""
     episodes = [0] * num_envs
     for path in folder.glob("env_*"):
         name = _FILM_NAME.fullmatch(path.name)

@@ -1,63 +1,44 @@
-"""Write films and pictures that survive a crash."""
+"""Write films for people to watch, and pictures."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import av
-import av.container
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.core.errors import BadConfig
-
-# A fragment per key frame and no index at the end: what was written stays readable after a kill.
-CRASH_SAFE = {"movflags": "frag_keyframe+empty_moov+default_base_moof"}
+from maniple.core.atomic import PART
+from maniple.data.h264 import Encoder, Encoding
 
 
 class Film:
     """An H.264 film, written frame by frame.
 
-    It carries the ending .part until it is closed, so that a finished film is a whole one.
+    Its name ends in .part until it is closed: a film without that ending is complete. After a
+    crash, the .part file plays up to the last fragment that was written.
     """
 
     def __init__(self, path: str | Path, fps: int, key_every: int = 25) -> None:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._part = self.path.with_name(self.path.name + ".part")
-        self._fps = fps
-        self._key_every = key_every
-        self._file: Any = av.open(str(self._part), "w", format="mp4", options=CRASH_SAFE)
-        # Finished fragments belong on the disk: a kill left 28 bytes of 200 frames in the buffer.
-        self._file.flags |= av.container.Flags.flush_packets.value
-        self._stream: av.VideoStream | None = None
+        self._part = self.path.with_name(self.path.name + PART)
+        self._encoder: Encoder | None = Encoder(self._part, fps, Encoding(key_every=key_every))
         self.frames = 0
 
     def add(self, frame: NDArray[np.uint8]) -> None:
         """Append a frame, (height, width, 3)."""
-        if frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8:
-            raise BadConfig(
-                f"A frame is (height, width, 3) of uint8, not {frame.shape} of {frame.dtype}."
-            )
-        frame = _even(frame)
-        if self._stream is None:
-            self._stream = self._begin(*frame.shape[:2])
-        picture = av.VideoFrame.from_ndarray(np.ascontiguousarray(frame), format="rgb24")
-        picture.pts = self.frames
-        picture.time_base = Fraction(1, self._fps)
-        self.frames += 1
-        self._file.mux(self._stream.encode(picture))
+        assert self._encoder is not None, "the film is closed"
+        self._encoder.add(frame)
+        self.frames = self._encoder.frames
 
     def close(self) -> None:
         """Finish the film and give it its name; a second call does nothing."""
-        if self._file is None:
+        if self._encoder is None:
             return
-        if self._stream is not None:
-            self._file.mux(self._stream.encode(None))
-        self._file.close()
-        self._file = None
+        self._encoder.close()
+        self._encoder = None
         if self.frames:
             self._part.replace(self.path)
         else:
@@ -68,14 +49,6 @@ class Film:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _begin(self, height: int, width: int) -> av.VideoStream:
-        stream = self._file.add_stream("libx264", rate=self._fps)
-        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
-        stream.options = {"preset": "veryfast", "crf": "20", "g": str(self._key_every)}
-        # One encoder thread: the cores belong to the simulation.
-        stream.thread_count = 1
-        return stream
 
 
 def save_png(path: str | Path, picture: NDArray[np.uint8]) -> None:
@@ -97,9 +70,3 @@ def tile(pictures: list[NDArray[np.uint8]], columns: int) -> NDArray[np.uint8]:
     padded = pictures + [blank] * (rows * columns - len(pictures))
     lines = [np.concatenate(padded[r * columns : (r + 1) * columns], axis=1) for r in range(rows)]
     return np.concatenate(lines, axis=0)
-
-
-def _even(frame: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Cut an odd last row or column off: 4:2:0 colour needs even sides."""
-    height, width = frame.shape[:2]
-    return frame[: height - height % 2, : width - width % 2]

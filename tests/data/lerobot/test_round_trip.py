@@ -68,12 +68,12 @@ def test_a_writer_goes_on(tmp_path):
     assert check(tmp_path)["ok"]
     for a, b in zip(made, load(tmp_path), strict=True):
         assert_same(a, b)
-    told = json.loads((tmp_path / "meta/stats.json").read_text())
+    stats = json.loads((tmp_path / "meta/stats.json").read_text())
     every = np.concatenate([e.action for e in made]).astype(np.float64)
-    assert told["action"]["count"] == [len(every)]
-    np.testing.assert_allclose(told["action"]["mean"], every.mean(0), atol=1e-12)
-    np.testing.assert_allclose(told["action"]["std"], every.std(0), atol=1e-12)
-    np.testing.assert_allclose(told["action"]["max"], every.max(0))
+    assert stats["action"]["count"] == [len(every)]
+    np.testing.assert_allclose(stats["action"]["mean"], every.mean(0), atol=1e-12)
+    np.testing.assert_allclose(stats["action"]["std"], every.std(0), atol=1e-12)
+    np.testing.assert_allclose(stats["action"]["max"], every.max(0))
 
 
 def test_films_have_every_frame_and_the_final_one(tmp_path):

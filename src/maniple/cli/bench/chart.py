@@ -5,41 +5,38 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from maniple.cli import chart_style as style
 from maniple.cli.bench.contender import OURS, RAW
 from maniple.core.optional import require
 
-INK, FAINT = "#22262b", "#d9dde2"
 COLOURS = {
-    "native": "#0b6e4f",
-    "process": "#1f5fbf",
-    "gymnasium": "#c8553d",
-    "pufferlib": "#b07d12",
-    "sb3": "#8a4f9e",
-    RAW: "#6b7280",
+    "native": style.GREEN,
+    "process": style.BLUE,
+    "gymnasium": style.RED,
+    "pufferlib": style.OCHRE,
+    "sb3": style.PURPLE,
+    RAW: style.GREY,
 }
 LABEL_GAP_PT = 26.0
 
 
 def draw(rows: list[dict[str, Any]], title: str, path: Path) -> None:
     """Write a PNG: each engine at its best setting for every number of environments."""
-    require("matplotlib").use("Agg")
-    pyplot = require("matplotlib.pyplot")
-    figure, axes = pyplot.subplots(figsize=(10.5, 6.2), dpi=130)
+    figure = style.new_figure(10.5, 6.2)
+    axes = figure.subplots()
     counts = sorted({row["num_envs"] for row in rows})
     ends = []
     for (engine, chunk), best in best_lines(rows).items():
         rates = [row["env_steps_per_s"] for row in best]
-        style = _style(engine, chunk)
-        axes.plot([row["num_envs"] for row in best], rates, **style)
-        ends.append((rates[-1], _label(engine, best[-1]), style["color"]))
-    _dress(axes, counts)
-    axes.set_title(title, loc="left", fontsize=13, color=INK, pad=26, fontweight="bold")
-    note = "each engine at its best setting; median of turns taken in one run; higher is better"
-    axes.text(0, 1.025, note, transform=axes.transAxes, fontsize=9.5, color="#6b7280")
+        axes.plot([row["num_envs"] for row in best], rates, **_line_style(engine, chunk))
+        ends.append((rates[-1], _label(engine, best[-1]), COLOURS[engine]))
+    _set_scales(axes, counts)
+    style.dress(axes, "environments", "env-steps per second")
+    note = "each engine at its best setting; median of its turns in one run; higher is better"
+    style.add_title(axes, title, note)
     figure.subplots_adjust(left=0.075, right=0.72, top=0.87, bottom=0.1)
     _place_labels(figure, axes, ends)
-    figure.savefig(path)
-    pyplot.close(figure)
+    style.save(figure, path)
 
 
 def best_lines(rows: list[dict[str, Any]]) -> dict[tuple[str, int], list[dict[str, Any]]]:
@@ -56,9 +53,9 @@ def best_lines(rows: list[dict[str, Any]]) -> dict[tuple[str, int], list[dict[st
     return {key: [line[count] for count in sorted(line)] for key, line in best.items()}
 
 
-def _style(engine: str, chunk: int) -> dict[str, Any]:
+def _line_style(engine: str, chunk: int) -> dict[str, Any]:
     is_ours = engine in OURS
-    style: dict[str, Any] = {
+    line: dict[str, Any] = {
         "color": COLOURS[engine],
         "linewidth": 2.4 if is_ours else 1.8,
         "marker": "o",
@@ -67,14 +64,14 @@ def _style(engine: str, chunk: int) -> dict[str, Any]:
         "clip_on": False,
     }
     if engine == RAW:
-        style |= {"linestyle": (0, (5, 3)), "marker": "", "linewidth": 1.6}
+        line |= {"linestyle": (0, (5, 3)), "marker": "", "linewidth": 1.6}
     elif chunk > 1:
-        style |= {"linestyle": (0, (1.2, 1.4)), "markerfacecolor": "white"}
-    return style
+        line |= {"linestyle": (0, (1.2, 1.4)), "markerfacecolor": "white"}
+    return line
 
 
 def _label(engine: str, last: dict[str, Any]) -> tuple[str, str]:
-    """Return a headline and what is below it."""
+    """Return the name with its rate, and the line below."""
     name, rate = f"maniple {engine}" if engine in OURS else engine, last["env_steps_per_s"]
     short = f"{rate / 1000:.1f}k" if rate >= 1000 else f"{rate:.0f}"
     return f"{name}  {short}", last["setting"] or (
@@ -82,7 +79,7 @@ def _label(engine: str, last: dict[str, Any]) -> tuple[str, str]:
     )
 
 
-def _dress(axes: Any, counts: list[int]) -> None:
+def _set_scales(axes: Any, counts: list[int]) -> None:
     ticker = require("matplotlib.ticker")
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
@@ -92,14 +89,6 @@ def _dress(axes: Any, counts: list[int]) -> None:
     axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(ticker.FuncFormatter(_thousands))
     axes.yaxis.set_minor_formatter(ticker.NullFormatter())
-    axes.set_xlabel("environments", color=INK)
-    axes.set_ylabel("env-steps per second", color=INK)
-    axes.grid(axis="y", color=FAINT, linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.tick_params(colors=INK, which="both", length=0)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.spines["bottom"].set_color(FAINT)
     low, high = axes.get_ylim()
     axes.set_ylim(low * 0.9, high * 1.1)
 
@@ -119,29 +108,29 @@ def _place_labels(figure: Any, axes: Any, ends: list[tuple[float, tuple[str, str
     placed = _apart(heights, gap, axes.bbox.y0 + gap / 2, axes.bbox.y1 + gap / 2)
     back = axes.transData.inverted()
     for (rate, (head, below), colour), y in zip(ends, placed, strict=True):
-        spot = back.transform((edge, y))[1]
+        label_y = back.transform((edge, y))[1]
         axes.annotate(
             "",
             xy=(1.012, rate),
-            xytext=(1.036, spot),
+            xytext=(1.036, label_y),
             xycoords=axes.get_yaxis_transform(),
             textcoords=axes.get_yaxis_transform(),
             arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.7, "alpha": 0.6},
             annotation_clip=False,
         )
         text = {"xycoords": axes.get_yaxis_transform(), "textcoords": "offset points"}
-        at = (1.04, spot)
+        at = (1.04, label_y)
         lift = 5 if below else 0
         axes.annotate(head, at, (0, lift), va="center", color=colour, fontsize=10,
                       fontweight="bold", annotation_clip=False, **text)  # fmt: skip
-        axes.annotate(below, at, (0, -6), va="center", color="#6b7280", fontsize=8.5,
+        axes.annotate(below, at, (0, -6), va="center", color=style.GREY, fontsize=8.5,
                       annotation_clip=False, **text)  # fmt: skip
 
 
 def _apart(heights: list[float], gap: float, low: float, high: float) -> list[float]:
-    """Move sorted heights so that neighbours are at least `gap` apart, little from where they were.
+    """Move sorted heights as little as possible, so that neighbours are at least `gap` apart.
 
-    Neighbours that touch are pushed as one block, which sits at the mean of its members' wishes.
+    Neighbours that touch are moved as one block, centred at the mean of their first heights.
     """
     blocks: list[list[float]] = []
     for height in heights:

@@ -1,4 +1,4 @@
-"""One engine or peer at one setting: what takes a turn in a comparison."""
+"""One engine or peer at one setting, to be compared with others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OURS = ("native", "process")
 
 @dataclass(frozen=True)
 class Contender:
-    """What is stepped, by whom, and how."""
+    """A task, the engine that steps it, and the engine's settings."""
 
     task: str
     """A task of 'maniple list', or 'module:class' of a Gymnasium environment."""
@@ -33,7 +33,7 @@ class Contender:
 
     @property
     def setting(self) -> str:
-        """Everything but the engine and the number of environments, for people."""
+        """The settings in words, without the engine and the number of environments."""
         words = [] if self.kind == self.engine else [self.kind]
         if self.workers is not None:
             words.append(f"{self.workers} worker{'s' if self.workers > 1 else ''}")
@@ -42,23 +42,23 @@ class Contender:
         return ", ".join(words)
 
     def as_options(self) -> dict[str, Any]:
-        """Return what makes the same contender in another process."""
+        """Return the arguments that make the same contender in another process."""
         return asdict(self)
 
-    def measure(self) -> Any:
-        """Build it; return an object with `turn(steps, seconds)` and `close()`."""
+    def build(self) -> Any:
+        """Return an object with `measure(steps, seconds)` and `close()`."""
         return _Limit(self) if self.engine == RAW else _Stepped(self)
 
 
 class _Stepped:
-    """A vector environment that steps during its turns."""
+    """A vector environment that is stepped while it is measured."""
 
-    def __init__(self, who: Contender) -> None:
-        self._chunk = who.action_chunk
-        self._envs = _MAKERS[who.kind](who)
+    def __init__(self, contender: Contender) -> None:
+        self._chunk = contender.action_chunk
+        self._envs = _MAKERS[contender.kind](contender)
         self._envs.reset(seed=0)
 
-    def turn(self, steps: int, seconds: float) -> float:
+    def measure(self, steps: int, seconds: float) -> float:
         """Return env-steps per second."""
         from maniple.cli.bench.rate import env_steps_per_s
 
@@ -72,13 +72,13 @@ class _Stepped:
 class _Limit:
     """The physics alone."""
 
-    def __init__(self, who: Contender) -> None:
+    def __init__(self, contender: Contender) -> None:
         from maniple.cli.bench.limit import RawPhysics
         from maniple.core.rank import Rank
 
-        self._physics = RawPhysics(who.task, 100, Rank.here().num_cpus())
+        self._physics = RawPhysics(contender.task, 100, Rank.here().num_cpus())
 
-    def turn(self, steps: int, seconds: float) -> float:
+    def measure(self, steps: int, seconds: float) -> float:
         """Return env-steps per second: the median of short runs."""
         from statistics import median
         from time import perf_counter
@@ -93,25 +93,27 @@ class _Limit:
         """Nothing to end."""
 
 
-def _ours(who: Contender) -> Any:
+def _ours(contender: Contender) -> Any:
     from maniple.cli.bench.peers import single
     from maniple.registry import make_vec
 
-    if ":" in who.task:
-        made_of, options = partial(single, who.task), {}
+    if ":" in contender.task:
+        env, options = partial(single, contender.task), {}
     else:
-        made_of, options = who.task, {"clip_actions": True}
-    if who.engine == "process":
-        options |= {"workers": who.workers, "max_chunk": max(64, who.action_chunk)}
-    return make_vec(made_of, who.num_envs, engine=who.engine, copy_obs=who.is_copied, **options)
+        env, options = contender.task, {"clip_actions": True}
+    if contender.engine == "process":
+        options |= {"workers": contender.workers, "max_chunk": max(64, contender.action_chunk)}
+    return make_vec(
+        env, contender.num_envs, engine=contender.engine, copy_obs=contender.is_copied, **options
+    )
 
 
-def _peer(name: str, who: Contender, **options: Any) -> Any:
+def _peer(name: str, contender: Contender, **options: Any) -> Any:
     from maniple.cli.bench import peers
 
-    if who.workers is not None:
-        options["workers"] = who.workers
-    return getattr(peers, name)(who.task, who.num_envs, **options)
+    if contender.workers is not None:
+        options["workers"] = contender.workers
+    return getattr(peers, name)(contender.task, contender.num_envs, **options)
 
 
 _MAKERS: dict[str, Any] = {

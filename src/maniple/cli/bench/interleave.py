@@ -1,4 +1,4 @@
-"""Let contenders take turns on one machine, so that a noisy minute hits all of them alike."""
+"""Measure contenders in turns, so that a noisy minute on the machine affects all of them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from maniple.cli.bench.contender import Contender
 from maniple.cli.bench.isolated import Isolated, IsolatedFailed, close_all
 
 
-class Standing(NamedTuple):
-    """What came of a contender: its rates, one per turn, or why there are none."""
+class Result(NamedTuple):
+    """The rates of a contender, one per turn, or why there are none."""
 
-    who: Contender
+    contender: Contender
     rates: list[float]
     failure: str = ""
 
@@ -24,13 +24,13 @@ class Standing(NamedTuple):
 
     def row(self) -> dict[str, Any]:
         """Return the line that is written to throughput.jsonl."""
-        who, rate = self.who, self.env_steps_per_s
+        contender, rate = self.contender, self.env_steps_per_s
         return {
-            "engine": who.engine,
-            "setting": who.setting,
-            "num_envs": who.num_envs,
-            "workers": who.workers,
-            "action_chunk": who.action_chunk,
+            "engine": contender.engine,
+            "setting": contender.setting,
+            "num_envs": contender.num_envs,
+            "workers": contender.workers,
+            "action_chunk": contender.action_chunk,
             "env_steps_per_s": round(rate, 1),
             "us_per_env_step": round(1e6 / rate, 3),
             "turns": [round(one, 1) for one in self.rates],
@@ -43,42 +43,42 @@ def interleave(
     steps: int,
     seconds: float,
     tick: Callable[[int], None] | None = None,
-) -> list[Standing]:
-    """Start all contenders, measure them one after the other, `turns` times over.
+) -> list[Result]:
+    """Start all contenders and measure one after the other, `turns` times.
 
     Args:
-        contenders: Who takes part; one that fails drops out, and the others go on.
+        contenders: What to measure; one that fails is left out from then on.
         turns: Measurements of each.
         steps: Control steps of each environment in a turn, at most.
         seconds: The longest time of a turn.
         tick: Called with the number of turns done, for a progress bar.
     """
-    stands: dict[Contender, Isolated] = {}
+    processes: dict[Contender, Isolated] = {}
     rates: dict[Contender, list[float]] = {}
     failures: dict[Contender, str] = {}
 
-    def drop(who: Contender, error: Exception) -> None:
-        failures[who] = str(error)
-        stands[who].close(seconds=0)
+    def drop(contender: Contender, error: Exception) -> None:
+        failures[contender] = str(error)
+        processes[contender].close(seconds=0)
 
     try:
         # All start at once; each is stopped as soon as it is ready.
-        for who in contenders:
-            stands[who], rates[who] = Isolated(who), []
-        for who, stand in stands.items():
+        for contender in contenders:
+            processes[contender], rates[contender] = Isolated(contender), []
+        for contender, process in processes.items():
             try:
-                stand.wait_ready()
+                process.wait_ready()
             except IsolatedFailed as error:
-                drop(who, error)
+                drop(contender, error)
         for _ in range(turns):
-            for who, stand in stands.items():
-                if who not in failures:
+            for contender, process in processes.items():
+                if contender not in failures:
                     try:
-                        rates[who].append(stand.turn(steps, seconds))
+                        rates[contender].append(process.measure(steps, seconds))
                     except IsolatedFailed as error:
-                        drop(who, error)
+                        drop(contender, error)
                 if tick is not None:
                     tick(1)
     finally:
-        close_all(stand for who, stand in stands.items() if who not in failures)
-    return [Standing(who, rates[who], failures.get(who, "")) for who in stands]
+        close_all(process for one, process in processes.items() if one not in failures)
+    return [Result(one, rates[one], failures.get(one, "")) for one in processes]

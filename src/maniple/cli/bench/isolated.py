@@ -1,6 +1,6 @@
-"""Give a contender a process group of its own, in which it may hang or die alone.
+"""Run a contender in a process group of its own, where it can hang or die without harm to others.
 
-Between its turns the whole group is stopped: a peer that busy-waits takes nothing from the others.
+Between its turns the whole group is stopped: a peer that busy-waits must not slow down the others.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from maniple.cli.bench.contender import Contender
+from maniple.core.child import die_with, start_child
 
 START_S = 120.0
 CLOSE_S = 5.0
@@ -30,15 +31,15 @@ class IsolatedFailed(Exception):
 
 
 class Isolated:
-    """The outside of a contender's process: start it, give it turns, and sweep up after it."""
+    """A contender in a process of its own, measured in turns, and ended with its children."""
 
-    def __init__(self, who: Contender) -> None:
-        self.who = who
-        self._said = b""
+    def __init__(self, contender: Contender) -> None:
+        self._received = b""
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
-        words = [sys.executable, "-m", __name__, json.dumps(who.as_options())]
-        # A group in our session: when we are killed, the kernel wakes its stopped members.
-        self._process = subprocess.Popen(
+        words = [sys.executable, "-m", __name__, json.dumps(contender.as_options())]
+        # A group of its own, to stop and kill with its children. It stays in our session: if we are
+        # killed, the kernel wakes its stopped members.
+        self._process = start_child(
             words,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -48,23 +49,23 @@ class Isolated:
         )
 
     def wait_ready(self, seconds: float = START_S) -> None:
-        """Return when it is built, and stop it until its turn."""
-        self._hear(monotonic() + seconds, "to start")
+        """Wait until the contender is built, and stop it until its first turn."""
+        self._receive(monotonic() + seconds, "to start")
         self._signal(signal.SIGSTOP)
 
-    def turn(self, steps: int, seconds: float) -> float:
-        """Let it step; return its env-steps per second."""
+    def measure(self, steps: int, seconds: float) -> float:
+        """Let it step for one turn; return its env-steps per second."""
         assert self._process.stdin is not None
         self._signal(signal.SIGCONT)
         try:
             self._process.stdin.write(json.dumps([steps, seconds]).encode() + b"\n")
-            return float(self._hear(monotonic() + seconds + SLACK_S, "for a turn"))
+            return float(self._receive(monotonic() + seconds + SLACK_S, "for a turn"))
         except BrokenPipeError:
-            raise IsolatedFailed(f"it died: {self._last_words()}") from None
+            raise IsolatedFailed(f"it died: {self._last_error_line()}") from None
         finally:
             self._signal(signal.SIGSTOP)
 
-    def dismiss(self) -> None:
+    def ask_to_end(self) -> None:
         """Ask it to end; `close` waits for that."""
         self._signal(signal.SIGCONT)
         if self._process.stdin is not None and not self._process.stdin.closed:
@@ -72,9 +73,9 @@ class Isolated:
 
     def close(self, seconds: float = CLOSE_S) -> None:
         """End it and everything that it started."""
-        self.dismiss()
+        self.ask_to_end()
         end = monotonic() + seconds
-        # Not reaped before the group is killed: until then its number cannot be given away.
+        # Kill the group before the process is reaped: after that its id may belong to another one.
         while self._is_alive() and monotonic() < end:
             sleep(0.01)
         self._signal(signal.SIGKILL)
@@ -94,72 +95,67 @@ class Isolated:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, number)
 
-    def _hear(self, deadline: float, what: str) -> Any:
+    def _receive(self, deadline: float, purpose: str) -> Any:
         assert self._process.stdout is not None
         fd = self._process.stdout.fileno()
-        while b"\n" not in self._said:
+        while b"\n" not in self._received:
             left = deadline - monotonic()
             if left <= 0:
-                raise IsolatedFailed(f"it took too long {what}")
-            # A child may keep the pipe open after its parent's death: look at the parent too.
+                raise IsolatedFailed(f"it took too long {purpose}")
+            # Its children may keep the pipe open after it died: check the process too.
             if select.select([fd], [], [], min(left, 0.5))[0]:
                 part = os.read(fd, 65536)
-                self._said += part
+                self._received += part
                 if not part:
-                    raise IsolatedFailed(f"it died: {self._last_words()}")
+                    raise IsolatedFailed(f"it died: {self._last_error_line()}")
             elif not self._is_alive():
-                raise IsolatedFailed(f"it died: {self._last_words()}")
-        line, _, self._said = self._said.partition(b"\n")
+                raise IsolatedFailed(f"it died: {self._last_error_line()}")
+        line, _, self._received = self._received.partition(b"\n")
         answer = json.loads(line)
         if "error" in answer:
             raise IsolatedFailed(answer["error"])
         return answer["rate"]
 
-    def _last_words(self) -> str:
+    def _last_error_line(self) -> str:
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else "it said nothing"
+        return lines[-1] if lines else "it printed nothing"
 
 
-def close_all(stands: Iterable[Isolated]) -> None:
+def close_all(processes: Iterable[Isolated]) -> None:
     """End many at the same time."""
-    stands = list(stands)
-    for stand in stands:
-        stand.dismiss()
-    for stand in stands:
-        stand.close()
+    processes = list(processes)
+    for process in processes:
+        process.ask_to_end()
+    for process in processes:
+        process.close()
 
 
-def _serve(words: str) -> None:
-    """Run inside of the process: build the contender, then a line in, a line out."""
-    from maniple.core.child import die_with
-
-    die_with(os.getppid())
-    _let_children_die_too()
-    # Whatever a library prints must not be taken for an answer.
+def _serve(options: str) -> None:
+    """Run in the child process: build the contender, then answer each line with a line."""
+    _tie_forked_children()
+    # Libraries may print to stdout, which must not be taken for an answer.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 
-    def answer(**what: Any) -> None:
-        answers.write(json.dumps(what) + "\n")
+    def answer(**content: Any) -> None:
+        answers.write(json.dumps(content) + "\n")
         answers.flush()
 
     try:
-        measured = Contender(**json.loads(words)).measure()
+        contender = Contender(**json.loads(options)).build()
         answer(rate=None)
         for line in sys.stdin:
-            answer(rate=measured.turn(*json.loads(line)))
-        measured.close()
+            answer(rate=contender.measure(*json.loads(line)))
+        contender.close()
     except Exception as error:
         first = str(error).strip().splitlines()
         answer(error=f"{type(error).__name__}: {first[0] if first else ''}")
         raise
 
 
-def _let_children_die_too() -> None:
-    """Forked workers of peers outlive a killed parent otherwise."""
-    from maniple.core.child import die_with
-
+def _tie_forked_children() -> None:
+    """End forked workers with this process: those of peers would outlive it when it is killed."""
     parent = [os.getpid()]
     os.register_at_fork(
         before=lambda: parent.__setitem__(0, os.getpid()),

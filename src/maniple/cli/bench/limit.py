@@ -1,4 +1,4 @@
-"""maniple bench limit: what the physics alone would allow, in the same unit as bench."""
+"""maniple bench limit: how fast the physics alone is, in the same unit as bench."""
 
 # MuJoCo's bindings have no complete stubs.
 # pyright: reportAttributeAccessIssue=false

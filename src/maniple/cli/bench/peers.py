@@ -1,4 +1,4 @@
-"""Other people's vector environments over our very environment class, for comparison."""
+"""Vector environments of other libraries over our environments, for comparison."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def is_installed(peer: str) -> bool:
 
 
 def single(task: str) -> Any:
-    """Make one environment without wrappers; importable, so that any process can.
+    """Make one environment without wrappers; a function of a module, so that workers can import it.
 
     Args:
         task: A task of 'maniple list', or 'module:class' of a Gymnasium environment.
@@ -58,13 +58,13 @@ def gymnasium_sync(task: str, num_envs: int, **options: Any) -> Any:
 def pufferlib_vector(task: str, num_envs: int, workers: int | None = None) -> Any:
     """PufferLib's loop in this process, or its busy-waiting worker processes."""
     # Importing it leaves a link named 'resources' in the working directory.
-    with tempfile.TemporaryDirectory() as litter, contextlib.chdir(litter):
+    with tempfile.TemporaryDirectory() as empty, contextlib.chdir(empty):
         vector = importlib.import_module("pufferlib.vector")
         emulation = importlib.import_module("pufferlib.emulation")
     create = partial(emulation.GymnasiumPufferEnv, env_creator=partial(single, task))
     if workers is None:
         return vector.make(create, backend=vector.Serial, num_envs=num_envs)
-    # Without overwork it refuses more workers than physical cores, which is what is compared.
+    # Without overwork it refuses more workers than physical cores, and we compare those too.
     return vector.make(
         create,
         backend=vector.Multiprocessing,
@@ -78,7 +78,7 @@ def sb3_subproc(task: str, num_envs: int) -> Any:
     """Stable-Baselines3's process per environment, everything pickled through pipes."""
     import multiprocessing
 
-    # Else every child of the fork server would import torch by itself, for half a minute.
+    # Otherwise every child of the fork server imports torch by itself, for half a minute.
     multiprocessing.set_forkserver_preload(["stable_baselines3.common.vec_env", __name__])
     vec_env = importlib.import_module("stable_baselines3.common.vec_env")
     makers = [partial(single, task)] * num_envs

@@ -1,4 +1,4 @@
-"""Random actions for arms that are moved by poses: a little away from where they are."""
+"""Random actions for arms that are moved by poses: a little away from the present pose."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PoseActions:
         self.see(obs)
 
     def see(self, obs: Any) -> None:
-        """Take note of where the grippers are."""
+        """Remember where the grippers are."""
         if not self._is_step:
             self._pose = obs[POSE]
 

@@ -46,8 +46,8 @@ def env_steps_per_s(
         watch: Called with what every step returned, for a recorder.
     """
     if takes_poses(envs):
-        noise = PoseActions(envs, chunk)
-        draw, see = noise.actions, noise.see
+        poses = PoseActions(envs, chunk)
+        draw, see = poses.actions, poses.see
     else:
         actions = action_batches(envs, chunk)
         draw, see = (lambda k: actions[k % BATCHES]), None

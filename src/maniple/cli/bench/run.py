@@ -44,10 +44,10 @@ class Options:
     """Height and width of pictures; given alone it means the task's first two cameras."""
 
     backend: Literal["mujoco", "rlbench"] = "mujoco"
-    """mujoco, or rlbench: the real one, on CoppeliaSim, a process each."""
+    """mujoco, or rlbench: the real RLBench on CoppeliaSim, one process per environment."""
 
     arm_mode: str | None = None
-    """What actions are: ik, planning, joint_position, ...; None: the task's choice."""
+    """The kind of action: ik, planning, joint_position, ...; None: the task's default."""
 
     robot_setup: str | None = None
     """The robot in RLBench's scene; on MuJoCo a task has the robot that 'maniple list' shows."""
@@ -56,7 +56,7 @@ class Options:
     """Folder for a film of every episode, environment and camera (default: the first two)."""
 
     limit: bool = False
-    """Measure the raw physics too, in turns with the environments, and tell the fraction."""
+    """Measure the raw physics too, in turns with the environments, and report the fraction."""
 
     seed: int = 0
     """Seed of the first environment."""
@@ -66,7 +66,7 @@ class Options:
 
 
 def prepare(verb: str, words: list[str]) -> list[str]:
-    """Let '--record' stand alone, as in commands that people have already written."""
+    """Allow '--record' without a folder, as in commands that people have already written."""
     for at, word in enumerate(words):
         is_alone = at + 1 == len(words) or words[at + 1].startswith("--")
         if word == "--record" and is_alone:
@@ -150,7 +150,7 @@ TURNS = 20
 
 @contextmanager
 def _recorder(envs: Any, options: Options) -> Iterator[Any]:
-    """Film what is measured, if asked to; the films are whole when this ends."""
+    """Film what is measured if --record is given; the films are complete when this ends."""
     if options.record is None:
         yield None
         return
@@ -169,8 +169,8 @@ def _measure(
 ) -> tuple[float, float | None, float]:
     """Return the rate, and, if asked for, the raw limit and the fraction of it that was reached.
 
-    All are medians of short turns: on a machine that is shared with others, only what was
-    measured right after each other compares.
+    All are medians of short turns: on a shared machine, only measurements that follow each other
+    directly can be compared.
     """
     from maniple.cli.bench.rate import env_steps_per_s
 

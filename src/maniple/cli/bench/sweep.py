@@ -1,4 +1,4 @@
-"""maniple bench sweep: which engine and setting is fastest here, beside other people's."""
+"""maniple bench sweep: find the fastest engine and setting here, and compare with peers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Options:
     """Actions per call of our engines; the peers can take only one."""
 
     peers: str = "gymnasium,pufferlib,sb3"
-    """Whose vector environments to step beside ours, or none."""
+    """Vector environments of others to compare with, or none."""
 
     steps: int = 5000
     """Control steps of each environment in a turn, at most."""
@@ -55,7 +55,7 @@ def run(options: Options) -> dict[str, Any]:
     from maniple.core.rank import Rank
 
     rounds, missing = _plan(options)
-    # Everything that can be missing is asked for before minutes are spent.
+    # What is missing is reported before minutes are spent.
     require("matplotlib")
     out = made(options.out)
     cores = Rank.here().num_cpus()
@@ -81,7 +81,7 @@ def run(options: Options) -> dict[str, Any]:
 
 
 def _plan(options: Options) -> tuple[list[list[Any]], list[dict[str, str]]]:
-    """Return who competes at each number of environments, and which peers are not here."""
+    """Return the contenders at each number of environments, and the peers that are missing."""
     from maniple.cli.bench.contender import RAW, Contender, ours, peers_of
     from maniple.cli.bench.lists import names, numbers
     from maniple.cli.bench.peers import PEERS, TYPE_THIS, is_installed
@@ -100,20 +100,20 @@ def _plan(options: Options) -> tuple[list[list[Any]], list[dict[str, str]]]:
     missing = [{"peer": p, "type_this": TYPE_THIS.get(p, "")} for p in wanted if p not in here]
     rounds = []
     for count in counts:
-        who = [
+        contenders = [
             Contender(options.task, RAW, RAW, count),
             *ours(options.task, count, workers, chunks),
         ]
         for peer in here:
-            who += peers_of(options.task, count, workers, peer)
-        rounds.append(who)
+            contenders += peers_of(options.task, count, workers, peer)
+        rounds.append(contenders)
     return rounds, missing
 
 
 def _measure(
     rounds: list[list[Any]], options: Options, path: Path
 ) -> tuple[list[Row], list[dict[str, Any]]]:
-    """Return the rows, also written as they come, and who failed."""
+    """Return the rows, which are also written one by one, and the contenders that failed."""
     from maniple.cli.bench.interleave import interleave
     from maniple.cli.progress import bar
 
@@ -121,14 +121,16 @@ def _measure(
     failed: list[dict[str, Any]] = []
     total = sum(map(len, rounds)) * options.turns
     with path.open("w") as file, bar("sweep", total, not options.json) as tick:
-        for who in rounds:
-            for standing in interleave(who, options.turns, options.steps, options.seconds, tick):
-                if standing.failure:
-                    one = standing.who
+        for contenders in rounds:
+            for result in interleave(
+                contenders, options.turns, options.steps, options.seconds, tick
+            ):
+                if result.failure:
+                    one = result.contender
                     about = {"engine": one.engine, "setting": one.setting}
-                    failed.append({**about, "num_envs": one.num_envs, "why": standing.failure})
+                    failed.append({**about, "num_envs": one.num_envs, "why": result.failure})
                     continue
-                rows.append(standing.row())
+                rows.append(result.row())
                 file.write(json.dumps(rows[-1]) + "\n")
                 file.flush()
     return rows, failed
@@ -204,6 +206,6 @@ def _lines(rows: list[Row]) -> Iterator[tuple[tuple[str, str], dict[int, float]]
     for row in rows:
         line = lines.setdefault((row["engine"], row["setting"]), {})
         line[row["num_envs"]] = row["env_steps_per_s"]
-    # A setting that only many environments allow was met late: keep engines together.
+    # Some settings need many environments and come late: keep the lines of an engine together.
     order = list(dict.fromkeys(engine for engine, _ in lines))
     yield from sorted(lines.items(), key=lambda item: order.index(item[0][0]))

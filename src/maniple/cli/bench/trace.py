@@ -17,7 +17,7 @@ PARTS = ("exec", "render", "transport", "video")
 
 @dataclass(frozen=True)
 class Options:
-    """What to look into."""
+    """What to trace."""
 
     task: str = "LeRobot-v0"
     """A task of 'maniple list'."""
@@ -114,8 +114,8 @@ def _time_calls(options: Options, film: Path) -> tuple[dict[str, NDArray], dict[
     shown = _pictures(options)
     calls = max(1, options.steps // options.action_chunk)
     envs = _make(options, options.engine, options.workers, shown)
-    # The engine does not tell drawing from physics. A blind twin with the same seeds and actions
-    # simulates the same bits, call by call: what the seeing one takes longer is the drawing.
+    # The engine times drawing and physics together. A second env without cameras, with the same
+    # seeds and actions, simulates the same bits: the difference of both times is the drawing.
     blind = _make(options, envs.engine_name, _workers(envs), {}) if shown else None
     camera = f"{shown['cameras'][0]}_rgb" if options.record else None
     times: dict[str, list[float]] = {part: [] for part in PARTS}
@@ -158,7 +158,7 @@ def _workers(envs: Any) -> int | None:
 
 
 def _call(envs: Any, actions: NDArray, options: Options) -> tuple[float, float, Any]:
-    """Step once; return the slowest worker's seconds, the rest of the call's, and what is seen."""
+    """Step once; return the slowest worker's seconds, the rest of the call, and the observation."""
     from time import perf_counter
 
     act = envs.step if options.action_chunk == 1 else envs.step_chunk

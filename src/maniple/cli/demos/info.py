@@ -21,7 +21,7 @@ class Options:
 
 
 def run(options: Options) -> dict[str, Any]:
-    """Read the meta folders and tell."""
+    """Read the meta folders and print a summary."""
     from maniple.data.demos import datasets_in
 
     answer = {"datasets": [_facts(root) for root in datasets_in(options.folder)]}

@@ -24,7 +24,7 @@ Close the window to stop."""
 HOLD_S = 0.2
 """How long a key acts: a little longer than the pause between the repeats of a held key."""
 
-# GLFW's key codes, as the viewer tells them.
+# GLFW's key codes, as the viewer reports them.
 INSERT = 260
 MOVES = {
     265: (1.0, 0.0, 0.0),  # up
@@ -48,7 +48,7 @@ class Keys:
         self.is_open = True
 
     def press(self, key: int, now_s: float) -> None:
-        """Take note of a key."""
+        """Remember that a key was pressed."""
         if key == INSERT:
             self.is_open = not self.is_open
         elif key in MOVES:

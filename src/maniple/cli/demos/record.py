@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -25,7 +26,7 @@ class Options:
     """Environments that play at once."""
 
     cameras: tuple[str, ...] = ()
-    """Cameras to film, as in: front wrist."""
+    """Cameras to record, as in: front wrist."""
 
     image_size: tuple[int, int] | None = None
     """Height and width of the pictures; given alone it means the task's first two cameras."""
@@ -40,7 +41,7 @@ class Options:
     """Keep episodes in which the task was not solved."""
 
     append: bool = False
-    """Go on with a dataset that is there already."""
+    """Add to a dataset that exists already."""
 
     backend: Literal["mujoco", "rlbench"] = "mujoco"
     """mujoco, or rlbench: RLBench's own planner demonstrates, on CoppeliaSim."""
@@ -56,14 +57,11 @@ class Options:
 
 
 def run(options: Options) -> dict[str, Any]:
-    """Play, write, tell."""
+    """Play or read episodes, and write them."""
     from maniple.core.optional import require
 
     require("pyarrow")  # Before anything is played.
-    from maniple.cli.bench.run import pictures
-    from maniple.data.lerobot.write import DatasetWriter
-    from maniple.registry import find, make_vec
-
+    _check(options)
     if options.stored is not None:
         from maniple.cli.demos.stored import run as run_stored
 
@@ -72,7 +70,15 @@ def run(options: Options) -> dict[str, Any]:
         from maniple.cli.demos.live import run as run_live
 
         return run_live(options)
-    check(options)
+    return _run_mujoco(options)
+
+
+def _run_mujoco(options: Options) -> dict[str, Any]:
+    from maniple.cli.bench.run import pictures
+    from maniple.cli.demos.dataset import write_dataset
+    from maniple.data.demos import Tally, collect
+    from maniple.registry import expert, find, make_vec
+
     rows = 1 if options.keyboard else min(options.num_envs, options.episodes)
     settings = pictures(options.task, options.cameras, options.image_size)
     if options.keyboard:
@@ -81,41 +87,43 @@ def run(options: Options) -> dict[str, Any]:
         settings |= {"control": "ee", "max_episode_steps": LONG_EPISODE, "engine": "native"}
     else:
         settings["engine"] = options.engine
-        _expert(options.task, rows)  # A task without one is refused before workers start.
-    envs = make_vec(options.task, rows, **settings)
-    start = time.perf_counter()
-    try:
-        player = _player(envs, options, rows)
-        robot = find(options.task).robot.name
-        with DatasetWriter(options.out, envs.metadata["render_fps"], robot) as writer:
-            tally = _record(envs, player, writer, options)
-            answer = {
-                "task": options.task,
-                "out": str(options.out),
-                "recorded": tally["recorded"],
-                "played": tally["played"],
-                "solved": tally["solved"],
-                "episodes": writer.episodes,
-                "frames": writer.frames,
-                "seconds": round(time.perf_counter() - start, 2),
-            }
-    finally:
-        envs.close()
-    tell(answer, options)
-    return answer
-
-
-def tell(answer: dict[str, Any], options: Options) -> None:
-    """Print where the episodes are, unless JSON was asked for."""
-    if not options.json:
-        print(
-            f"{answer['recorded']} episodes of {options.task} are in {options.out} "
-            f"({answer['played']} played, {answer['solved']} solved, {answer['seconds']:.1f} s).\n"
-            f"Look at them with: maniple demos info {options.out}"
+        expert(options.task, rows)  # A task without one is refused before workers start.
+    tallies = [Tally(0, 0)]
+    with (
+        closing(make_vec(options.task, rows, **settings)) as envs,
+        _player(envs, options) as player,
+    ):
+        episodes = collect(
+            envs,
+            player,
+            options.episodes,
+            _first_seed(options),
+            only_successes=not options.failures,
+            on_end=tallies.append,
+        )
+        fps, robot = envs.metadata["render_fps"], find(options.task).robot.name
+        return write_dataset(
+            options, fps, robot, episodes, options.episodes, tally=lambda: tallies[-1]
         )
 
 
-def check(options: Options) -> None:
+@contextmanager
+def _player(envs: Any, options: Options) -> Iterator[Any]:
+    """Give what chooses the actions: the task's expert, or a person at the keyboard."""
+    if not options.keyboard:
+        from maniple.registry import expert
+
+        yield expert(options.task, envs.num_envs)
+        return
+    from maniple.cli.demos.keyboard import HELP, Keyboard
+
+    with closing(Keyboard(envs)) as keyboard:
+        if not options.json:
+            print(HELP)
+        yield keyboard
+
+
+def _check(options: Options) -> None:
     from maniple.core.errors import BadConfig
     from maniple.data.lerobot.paths import INFO_PATH
     from maniple.registry import find
@@ -128,56 +136,9 @@ def check(options: Options) -> None:
             raise BadConfig(f"--{flag} is {getattr(options, name)}; give 1 or more.")
     if (options.out / INFO_PATH).exists() and not options.append:
         raise BadConfig(
-            f"{options.out} is a dataset already. Add to it with --append, "
+            f"{options.out} is already a dataset. Add to it with --append, "
             "or choose another folder with --out."
         )
-
-
-def _expert(task: str, rows: int) -> Any:
-    from maniple.registry import expert
-
-    return expert(task, rows)
-
-
-def _record(envs: Any, player: Any, writer: Any, options: Options) -> dict[str, int]:
-    from maniple.cli.demos.keyboard import WindowClosed
-    from maniple.cli.progress import bar
-    from maniple.data.demos import Tally, collect
-
-    tally = [Tally(0, 0)]
-    recorded = 0
-    episodes = collect(
-        envs,
-        player,
-        options.episodes,
-        _first_seed(options),
-        only_successes=not options.failures,
-        on_end=lambda now: tally.__setitem__(0, now),
-    )
-    with bar(options.task, options.episodes, not options.json) as tick:
-        try:
-            for episode in episodes:
-                writer.add(episode)
-                recorded += 1
-                if tick:
-                    tick(1)
-        except WindowClosed:
-            pass
-        finally:
-            if hasattr(player, "close"):
-                player.close()
-    return {"recorded": recorded, "played": tally[0].played, "solved": tally[0].solved}
-
-
-def _player(envs: Any, options: Options, rows: int) -> Any:
-    if not options.keyboard:
-        return _expert(options.task, rows)
-    from maniple.cli.demos.keyboard import HELP, Keyboard
-
-    player = Keyboard(envs)
-    if not options.json:
-        print(HELP)
-    return player
 
 
 def _first_seed(options: Options) -> int:
