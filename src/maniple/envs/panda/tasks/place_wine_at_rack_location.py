@@ -74,7 +74,7 @@ class PlaceWineAtRackLocation(PandaTask):
         add_rod(bottle, 0.0135, 0.036, (0, 0, 0.087), GLASS, 0.03)
 
     def arrange(self, rng: Draws, base: NDArray, variation: NDArray) -> dict[str, NDArray]:
-        """Isolated the bottle on the other side."""
+        """Stand the bottle on the other side."""
         return {"rack": on(base, (0.05, 0.275, 0)), "bottle": on(base, (0.099, -0.284, HALF_M))}
 
     def aim(self, s: State) -> NDArray:

@@ -88,7 +88,7 @@ class PutGroceriesInCupboard(PandaTask):
                 add_box(thing, size, rgba=(*rgb, 1.0), kg=0.1)
 
     def arrange(self, rng: Draws, base: NDArray, variation: NDArray) -> dict[str, NDArray]:
-        """Isolated the groceries before the cupboard."""
+        """Stand the groceries before the cupboard."""
         places = {"cupboard": on(base, (0.25, 0, 0))}
         spots = scatter(rng, base, len(BODIES), (-0.16, -0.30), (0.03, 0.30), 0.11, wrist_m=0.3)
         spots = _with_room_for(variation, base, spots)

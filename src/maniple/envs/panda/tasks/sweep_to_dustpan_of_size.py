@@ -63,7 +63,7 @@ class SweepToDustpanOfSize(PandaTask):
             add_box(add_thing(spec, name), half, rgba=(0.46, 0.31, 0.31, 1), kg=0.002)
 
     def arrange(self, rng: Draws, base: NDArray, variation: NDArray) -> dict[str, NDArray]:
-        """Isolated the broom at the side; the crumbs lie between the pans."""
+        """Stand the broom at the side; the crumbs lie between the pans."""
         places = {"pans": on(base, (0, 0, 0)), "broom": on(base, (-0.12, 0.30, 0.001), np.pi / 2)}
         for name, (x, y) in zip(DIRT, DIRT_XY, strict=True):
             jitter = rng.uniform(-0.008, 0.008, (2,))
