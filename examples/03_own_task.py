@@ -44,12 +44,11 @@ def main() -> None:
     """Steer straight to the ball, in all rows at once."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=30)
-    steps = parser.parse_args().steps
     maniple.register("mine/Hover-v0", Hover)
     envs = maniple.make_vec("mine/Hover-v0", 16, terminate_on_success=False)
     obs, info = envs.reset(seed=0)
     actions = np.zeros((16, 4), np.float32)
-    for _ in range(steps):
+    for _ in range(parser.parse_args().steps):
         actions[:, :3] = np.clip((obs["ball"] - obs["tip"]) * 30.0, -1.0, 1.0)
         obs, reward, _, _, info = envs.step(actions)
     print(f"{info['success'].sum()} of 16 tips are at their ball; reward {reward.mean():.2f}")

@@ -35,6 +35,7 @@ class OffPolicyLearner:
         self.agent = make_agent(config, layout, action, noise_seed)
         self.agent.sync = ranks.average if ranks.world_size > 1 else None
         self.device: torch.device = self.agent.device
+        self.action = action
         self.replay = ReplayBuffer(
             layout, action, rows, replay.replay_buffer_capacity, seed, stack, replay.replay_folder
         )

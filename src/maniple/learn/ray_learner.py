@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from time import sleep
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
 from maniple.learn.cluster import Cluster, ClusterConfig
 from maniple.learn.config import TrainConfig
 from maniple.learn.make import device_of, make_envs, make_run
 from maniple.learn.off_policy import OffPolicyLearner
+from maniple.learn.parcel import read_parcel
 from maniple.run.learner import State
 from maniple.run.ranks import Ranks
 from maniple.run.run import Listen, Result
@@ -68,6 +69,7 @@ class Exchange:
         self._cluster, self._learner = cluster, learner
         self._publish_due = Every(PUBLISH_EVERY)
         self._actor_metrics: dict[str, float] = {}
+        self._bad_parcels = 0
 
     def receive(self) -> int:
         """Take in what actors sent, unless updates for earlier steps are owed; count the steps."""
@@ -75,20 +77,21 @@ class Exchange:
         if self._learner.owed > MOST_UPDATES:
             return 0
         new = 0
-        for *_, steps, blob, about in self._cluster.call("pull", 8):
-            self._remember(blob)
-            new += steps
-            self._actor_metrics = {k: v for k, v in json.loads(about).items() if k != "version"}
+        for parcel in self._cluster.call("pull", 8):
+            try:
+                steps = read_parcel(parcel, self._learner.replay.layout, self._learner.action)
+            except BadConfig:
+                # Whoever holds the token may send rubbish; the learner goes on without it.
+                self._bad_parcels += 1
+                continue
+            self._remember(steps.arrays)
+            new += steps.count
+            self._actor_metrics = steps.metrics
         self._learner.steps += new
         return new
 
-    def _remember(self, blob: bytes) -> None:
-        from safetensors.numpy import load
-
-        arrays, replay = load(blob), self._learner.replay
-        missing = replay.arrays.keys() - arrays.keys() - {"age"}
-        if missing:
-            raise BadConfig(f"An actor sent steps without {sorted(missing)[0]!r}.")
+    def _remember(self, arrays: dict[str, NDArray]) -> None:
+        replay = self._learner.replay
         for row in range(arrays["reward"].shape[1]):
             obs = {name: arrays[f"obs.{name}"][:, row] for name in replay.layout}
             rest = [
@@ -115,6 +118,7 @@ class Exchange:
         counts: dict[str, Any] = self._cluster.call("stats")
         steps, updates, _ = self._learner.counters()
         queue = {f"post/{k}": float(v) for k, v in counts.items()}
+        queue["post/bad_parcels"] = float(self._bad_parcels)
         return self._actor_metrics | queue | {"utd": updates / max(steps, 1)}
 
     def state(self) -> State:

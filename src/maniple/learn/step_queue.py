@@ -33,6 +33,7 @@ class StepQueue:
         self._dropped_steps = 0
         self._last: dict[str, int] = {}
         self._doubles = 0
+        self._refused = 0
         self._weights: tuple[int, bytes] = (0, b"")
         self._hello = ""
         self._is_done = False
@@ -52,6 +53,11 @@ class StepQueue:
         The queue is bounded: the oldest steps are dropped, and counted. A parcel that comes
         twice, because its sender could not know that it had arrived, is kept once.
         """
+        if not (_is_count(number) and _is_count(steps) and isinstance(arrays, bytes)):
+            self._refused += 1
+            return not self._is_done
+        # What a parcel says of its own length is not trusted: a step has bytes.
+        steps = min(steps, len(arrays))
         if number <= self._last.get(actor, -1):
             self._doubles += 1
             return not self._is_done
@@ -89,4 +95,9 @@ class StepQueue:
             "waiting_steps": self._waiting_steps,
             "dropped_steps": self._dropped_steps,
             "doubles": self._doubles,
+            "refused": self._refused,
         }
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 40
