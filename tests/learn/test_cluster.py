@@ -18,21 +18,21 @@ from maniple.learn.step_queue import StepQueue
 PORT = 46391
 
 
-def test_the_post_is_bounded_and_keeps_order():
+def test_the_queue_is_bounded_and_keeps_order():
     """The oldest steps are dropped and counted; what comes twice is kept once."""
-    post = StepQueue(most_steps=100)
+    queue = StepQueue(most_steps=100)
     for number in range(1, 6):
-        assert post.push("a", number, 30, bytes([number]), "{}")
-    assert not post.pull(0)
-    assert post.push("a", 5, 30, b"again", "{}")
-    assert [parcel[1] for parcel in post.pull(9)] == [3, 4, 5]
-    stats = post.stats()
+        assert queue.push("a", number, 30, bytes([number]) * 30, "{}")
+    assert not queue.pull(0)
+    assert queue.push("a", 5, 30, b"again" * 6, "{}")
+    assert [parcel[1] for parcel in queue.pull(9)] == [3, 4, 5]
+    stats = queue.stats()
     assert stats["dropped_steps"] == 60 and stats["doubles"] == 1 and stats["waiting_steps"] == 0
-    assert post.weights(have=0) is None
-    post.publish(7, b"w")
-    assert post.weights(have=3) == (7, b"w") and post.weights(have=7) is None
-    post.finish()
-    assert not post.push("b", 1, 30, b"", "{}")
+    assert queue.weights(have=0) is None
+    queue.publish(7, b"w")
+    assert queue.weights(have=3) == (7, b"w") and queue.weights(have=7) is None
+    queue.finish()
+    assert not queue.push("b", 1, 30, b"", "{}")
 
 
 def start(role: str, folder: Path, *more: str) -> subprocess.Popen:
@@ -118,3 +118,28 @@ def test_an_actor_without_the_token_is_refused(tmp_path):
     assert lonely.wait(60) == 2
     text = next(tmp_path.glob("actor-*.txt")).read_text()
     assert "There is no token at" in text and "Traceback" not in text
+
+
+def test_a_port_in_use_is_named_at_once(tmp_path):
+    """By another program: no head is looked for there, and no other is disturbed."""
+    import socket
+
+    from maniple.learn.cluster import Cluster, ClusterConfig, ClusterError
+
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        config = ClusterConfig(role="learner", port=port, token_file=tmp_path / "token")
+        with pytest.raises(ClusterError, match=f"Port {port} .* in use .* --port {port + 1}"):
+            Cluster(config, tmp_path / "run")
+
+
+def test_an_actor_waits_for_the_token(tmp_path):
+    """Then it says which flag names another one."""
+    from maniple.core.errors import BadConfig
+    from maniple.learn.cluster import Cluster, ClusterConfig
+
+    config = ClusterConfig(role="actor", token_file=tmp_path / "token", patience_s=5.0)
+    began = time.monotonic()
+    with pytest.raises(BadConfig, match="--token-file"):
+        Cluster(config)
+    assert time.monotonic() - began > 0.4

@@ -67,18 +67,25 @@ class Cluster:
     def __init__(self, config: ClusterConfig, run_dir: Path | None = None) -> None:
         self.config = config
         self._note = run_dir / "cluster.json" if run_dir else None
-        _use_token(config.token_file.expanduser(), may_create=run_dir is not None)
+        patience_s = 0.0 if run_dir is not None else config.patience_s / 10
+        _use_token(config.token_file.expanduser(), run_dir is not None, patience_s)
         self._ray: Any = require("ray")
         self._node: subprocess.Popen | None = None
         if self._note is not None and not _answers(config.ip, config.port):
             self._start_head(self._note)
+        elif self._note is not None and not _is_our_head(self._note):
+            raise ClusterError(
+                f"Port {config.port} of {config.ip} is in use by another program, perhaps by "
+                f"another learner. Name another one: --port {config.port + 1}, here and on the "
+                "actors' side."
+            )
         elif self._note is None and _own_address(config.ip) is None:
             self._join_from_elsewhere()
         self._connect()
         self.queue: Any = self._find_queue(may_create=self._note is not None)
 
     def call(self, method: str, *args: Any, timeout_s: float = 30.0) -> Any:
-        """Call the post and wait for its answer, but not for ever."""
+        """Call the step queue and wait for its answer, but not for ever."""
         try:
             return self._ray.get(getattr(self.queue, method).remote(*args), timeout=timeout_s)
         except (self._ray.exceptions.RayError, ConnectionError) as error:
@@ -156,7 +163,7 @@ class Cluster:
 
     def _connect(self) -> None:
         address = f"{self.config.ip}:{self.config.port}"
-        deadline = monotonic() + 60
+        deadline = monotonic() + max(60.0, self.config.patience_s / 10)
         while True:
             try:
                 self._ray.init(
@@ -170,7 +177,7 @@ class Cluster:
                     first = (str(error).strip() or type(error).__name__).splitlines()[0]
                     raise ClusterError(
                         f"No connection to the head at {address}: {first} Start the learner "
-                        "first, and give this side the same --cluster.token-file."
+                        "first, and give this side the same --token-file."
                     ) from error
                 sleep(0.5)
 
@@ -192,15 +199,21 @@ class Cluster:
                 sleep(0.2)
 
 
-def _use_token(path: Path, may_create: bool) -> None:
-    """Switch Ray's token authentication on, which is off unless asked for."""
-    if not path.exists():
-        if not may_create:
-            raise BadConfig(
-                f"There is no token at {path}. Copy it from the learner's machine, or name it "
-                "with --cluster.token-file."
-            )
+def _use_token(path: Path, may_create: bool, patience_s: float) -> None:
+    """Switch Ray's token authentication on, which is off unless asked for.
+
+    A learner draws the token; an actor on the same machine may have been started before it.
+    """
+    if may_create:
         make_token(path)
+    deadline = monotonic() + patience_s
+    while not path.exists():
+        if monotonic() > deadline:
+            raise BadConfig(
+                f"There is no token at {path}. Start the learner first, or copy its token from "
+                "its machine, or name it with --token-file."
+            )
+        sleep(0.2)
     os.environ["RAY_AUTH_MODE"] = "token"
     os.environ["RAY_AUTH_TOKEN_PATH"] = str(path)
     os.environ.pop("RAY_AUTH_TOKEN", None)
@@ -233,15 +246,27 @@ def _own_address(ip: str) -> str | None:
     return ip if ip in own else None
 
 
+def _head_of(note: Path) -> psutil.Process | None:
+    """Return the head that a learner started in this run folder, if it still runs."""
+    try:
+        stored = json.loads(note.read_text())
+        head = psutil.Process(stored["pid"])
+        # Another process may have got the same number since.
+        return head if abs(head.create_time() - stored["began"]) <= 0.01 else None
+    except (OSError, psutil.NoSuchProcess, ValueError, KeyError, TypeError):
+        return None
+
+
+def _is_our_head(note: Path) -> bool:
+    return _head_of(note) is not None
+
+
 def _end_head(note: Path) -> None:
     try:
-        said = json.loads(note.read_text())
-        head = psutil.Process(said["pid"])
-        if abs(head.create_time() - said["began"]) > 0.01:
-            return
-        head.terminate()
-        head.wait(20)
-    except (psutil.NoSuchProcess, ValueError, KeyError):
+        if (head := _head_of(note)) is not None:
+            head.terminate()
+            head.wait(20)
+    except psutil.NoSuchProcess:
         pass
     finally:
         note.unlink(missing_ok=True)

@@ -131,6 +131,10 @@ def _train(options: Options, run_dir: Path, screen: Screen, stop: Stop) -> Resul
         raise BadConfig("Imitation needs no actors: leave --role out.")
     from maniple.learn.ray_learner import train
 
+    if role == "learner":
+        words = f"maniple train {algorithm_of(config)} --role actor --ip {options.cluster.ip}"
+        port = f" --port {options.cluster.port}"
+        print(f"Steps come from actors; start them with: {words}{port}", file=sys.stderr)
     with _one_actor(options) if role == "both" else nullcontext():
         return train(config, options.cluster, run_dir, options.resume, screen.listen, stop)
 
@@ -162,6 +166,8 @@ def act_for_learner(config: TrainConfig, cluster: ClusterConfig, is_quiet: bool)
     """Play for a learner elsewhere until it is done."""
     from maniple.learn.actor import Actor
 
+    where = f"{cluster.ip}:{cluster.port}"
+    print(f"Looking for a learner at {where} (it is started with --role learner).", file=sys.stderr)
     # An actor plays as long as it is wanted.
     stop = Stop(max_minutes=config.run.max_minutes)
     with stop.on_signals():
