@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import shutil
 import signal
@@ -25,6 +26,36 @@ signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 if os.getppid() == int(sys.argv[1]):
     os.execvp(sys.argv[3], sys.argv[3:])
 """
+
+
+# -P keeps the working folder out of the path: a file there that is named like a module of ours or
+# of the standard library must not run.
+_RUN_MODULE = (
+    "import json, runpy, sys; sys.path[:] = json.loads(sys.argv[1]); del sys.argv[:2]; "
+    "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
+)
+
+
+def safe_path() -> list[str]:
+    """Return this process's module path with the working folder last, if that is on it at all."""
+    try:
+        here = os.path.realpath(".")
+    except OSError:
+        here = ""
+    is_here = [entry in ("", ".") or os.path.realpath(entry) == here for entry in sys.path]
+    others = [entry for entry, inside in zip(sys.path, is_here, strict=True) if not inside]
+    return others + [entry for entry, inside in zip(sys.path, is_here, strict=True) if inside]
+
+
+def python_module(module: str, *words: str) -> list[str]:
+    """Return the command that runs a module in a new Python, which finds what this one finds."""
+    return [sys.executable, "-P", "-c", _RUN_MODULE, json.dumps(safe_path()), module, *words]
+
+
+def python_code(code: str, *words: str) -> list[str]:
+    """Return the command that runs a text in a new Python, which finds what this one finds."""
+    begin = f"import json, sys; sys.path[:] = json.loads(sys.argv.pop(1))\n{code}"
+    return [sys.executable, "-P", "-c", begin, json.dumps(safe_path()), *words]
 
 
 def start_child(

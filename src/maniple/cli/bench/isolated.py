@@ -18,6 +18,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from maniple.cli.bench.contender import Contender
+from maniple.core.child import python_module
 
 START_S = 120.0
 CLOSE_S = 5.0
@@ -36,7 +37,7 @@ class Isolated:
         self.who = who
         self._said = b""
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
-        words = [sys.executable, "-m", __name__, json.dumps(who.as_options())]
+        words = python_module("maniple.cli.bench.isolated", json.dumps(who.as_options()))
         # A group in our session: when we are killed, the kernel wakes its stopped members.
         self._process = subprocess.Popen(
             words,
