@@ -30,6 +30,8 @@ class Channel:
         self._end = end
         self.is_whole = True
         """Whether the stream is between two messages, so that the next one can be told."""
+        self._last: tuple[int, bytearray] = (-1, bytearray())
+        """Number and body of the last message: whoever was interrupted asks for it again."""
 
     def fileno(self) -> int:
         """Return the descriptor, for select and its like."""
@@ -66,15 +68,16 @@ class Channel:
             EOFError: The other process has closed its end.
             ChannelTimeout: No whole message came in time.
         """
-        while True:
+        while number is None or self._last[0] != number:
             # Whoever waits for a message to begin may be interrupted: nothing is lost yet.
             self._wait(select.POLLIN, deadline)
             self.is_whole = False
             size, found = _HEAD.unpack(self._receive_all(_HEAD.size, deadline))
-            body = self._receive_all(size, deadline)
+            self._last = (found, self._receive_all(size, deadline))
             self.is_whole = True
-            if number is None or found == number:
-                return pickle.loads(body)  # noqa: S301
+            if number is None:
+                break
+        return pickle.loads(self._last[1])  # noqa: S301
 
     def send_fd(self, fd: int, deadline: float | None = None) -> None:
         """Send a descriptor."""

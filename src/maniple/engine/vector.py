@@ -129,9 +129,16 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         if not self._is_reset and not mask.all():
             raise ResetNeeded("The first reset() must be of all rows: leave reset_mask out.")
         check_options(self._engine.contract, options)
-        # A reset that is refused half-way leaves rows that cannot be stepped.
-        self._is_reset = False
-        self._engine.reset(mask, seeds, options)
+        was_reset, self._is_reset = self._is_reset, False
+        try:
+            self._engine.reset(mask, seeds, options)
+        except Exception:
+            # A reset that is refused half-way leaves rows that cannot be stepped.
+            raise
+        except BaseException:
+            # After an interrupt every row is in its old episode or in a new one.
+            self._is_reset = was_reset
+            raise
         self._is_reset = True
         # A row that could not be reset waits for its next one.
         self._waits[mask] = self._arrays.truncated[mask]

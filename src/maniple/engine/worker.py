@@ -87,6 +87,7 @@ def work(fds: list[int], is_fork: bool = True) -> None:
         else:
             slab = Slab(job.shape, slab_fd[0])
         worker = _Worker(job, group, slab, channel, wake)
+        slab.words[job.worker * layout.WORDS + layout.READY] = os.getpid()
         channel.send(("ready", os.getpid()))
         worker.serve()
     except EOFError:

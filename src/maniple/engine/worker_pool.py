@@ -117,10 +117,14 @@ class WorkerPool:
             pid, pidfd = self._fork([*fds, slab.fd] if slab else fds)
             handle.adopt(pid, pidfd, Channel(ours[0]), ours[1], crash_log)
         except BaseException as error:
+            if handle.crash_log == crash_log >= 0:
+                # It was interrupted when all was done.
+                handle.kill()
+                handle.close_descriptors()
+            elif crash_log >= 0:
+                os.close(crash_log)
             for end in ours:
                 end.close()
-            if crash_log >= 0 and handle.crash_log != crash_log:
-                os.close(crash_log)
             if isinstance(error, OSError):
                 raise ManipleError(
                     f"Cannot start worker {handle.index}: {error.strerror}. "
@@ -243,7 +247,7 @@ class WorkerPool:
         """
         words, base = self._words, handle.base
         message = ("nothing", None)
-        if words[base + layout.HAS_MESSAGE] and handle.collected != handle.order:
+        if words[base + layout.HAS_MESSAGE]:
             assert handle.channel is not None
             message = handle.channel.receive(handle.order, self.deadline())
         handle.exec_times.add(words[base + layout.EXEC_NS] * 1e-9)
@@ -376,6 +380,10 @@ class WorkerPool:
     def make_ready(self, handle: WorkerHandle, seeds: tuple[int | None, ...]) -> None:
         """Wait for a replacement; one that fails at once is replaced again, within the budget."""
         while not handle.is_ready:
+            # An interrupt may have come just after its message.
+            if self._words[handle.base + layout.READY] == handle.pid:
+                handle.is_ready = True
+                return
             try:
                 self.receive_start(handle, "ready", monotonic() + self.config.start_timeout_s)
             except ManipleError:
