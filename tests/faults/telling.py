@@ -54,7 +54,7 @@ class Unreadable(Telling):
 
 def check(result, rows):
     """Infos and rewards belong to the observations beside them."""
-    obs, reward, term, trunc, info = result
+    obs, reward, _, trunc, info = result
     for row in range(rows):
         if trunc[row]:
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -10,10 +11,11 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1
+_SAFE = "PYTHONSAFEPATH"
 
 # A program of its own and not preexec_fn, which may deadlock in a process with threads; not
 # setpriv, which does not notice that the parent died before the kernel was asked.
@@ -56,6 +58,20 @@ def python_code(code: str, *words: str) -> list[str]:
     """Return the command that runs a text in a new Python, which finds what this one finds."""
     begin = f"import json, sys; sys.path[:] = json.loads(sys.argv.pop(1))\n{code}"
     return [sys.executable, "-P", "-c", begin, json.dumps(safe_path()), *words]
+
+
+@contextlib.contextmanager
+def safe_grandchildren() -> Iterator[None]:
+    """Have Python processes that others start meanwhile leave the working folder alone, too."""
+    before = os.environ.get(_SAFE)
+    os.environ[_SAFE] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(_SAFE, None)
+        else:
+            os.environ[_SAFE] = before
 
 
 def start_child(
