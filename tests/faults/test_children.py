@@ -315,3 +315,29 @@ def test_a_large_recipe(megabytes):
     envs.reset(seed=0)
     envs.close()
     assert took < 10
+
+
+class Polite(Telling):
+    """Starts a program that removes its file when it is asked to end, and one that does not end."""
+
+    def reset(self, *, seed=None, options=None):
+        self.file = f"/tmp/maniple-polite-{os.getpid()}"
+        words = f"trap 'rm {self.file}; exit' TERM; touch {self.file}; while :; do sleep 0.01; done"
+        self.pids = [
+            subprocess.Popen(["sh", "-c", words]).pid,
+            subprocess.Popen(["sh", "-c", "trap '' TERM; while :; do sleep 0.01; done"]).pid,
+        ]
+        return super().reset(seed=seed)
+
+
+def test_programs_are_asked_before_they_are_killed():
+    envs = maniple.make_vec(Polite, 1, engine="process", workers=1)
+    envs.reset(seed=0)
+    (file,), (pids,) = envs.get_attr("file"), envs.get_attr("pids")
+    until = time.monotonic() + 5
+    while not Path(file).exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    time.sleep(0.1)
+    envs.close()
+    assert gone_within(pids, 2.0)
+    assert not Path(file).exists()

@@ -11,6 +11,8 @@ from pathlib import Path
 from time import monotonic, sleep
 
 _PR_SET_CHILD_SUBREAPER = 36
+GRACE_S = 0.3
+"""How long a process that was asked to end may take."""
 OWNER = "MANIPLE_WORKER"
 """The variable in which a worker leaves its process id to all that it starts."""
 
@@ -19,13 +21,21 @@ class Children:
     """The workers of a zygote, and what they leave behind.
 
     A process whose parent ends becomes a child of the zygote. It is known by its group, or by the
-    variable that it inherited, whose it was; it ends with its worker.
+    variable that it inherited, whose it was; it ends with its worker: asked first, since an X
+    server has files to remove, and killed soon after.
     """
 
     def __init__(self) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self._workers: set[int] = set()
         self._ended: set[int] = set()
+        self._asked: dict[int, float] = {}
+        """Orphans that were asked to end, and when."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether `bury` has to be called again soon, whatever happens."""
+        return bool(self._asked)
 
     def add(self, pid: int) -> None:
         """Note a worker that was just forked."""
@@ -39,36 +49,49 @@ class Children:
         """Take note of processes that ended; return the workers among them, and how they did."""
         found = []
         for pid in _ended_children():
-            if pid in self._workers:
+            is_worker = pid in self._workers
+            if is_worker:
                 # Before it is waited for, so that no other group can have its number.
-                _kill_group(pid)
+                _signal_group(pid, signal.SIGTERM)
                 self._workers.discard(pid)
                 self._ended.add(pid)
             _, status = os.waitpid(pid, 0)
-            if pid in self._ended:
+            self._asked.pop(pid, None)
+            if is_worker:
                 found.append((pid, os.waitstatus_to_exitcode(status)))
         self._end_orphans()
         return found
 
     def end_all(self, seconds: float) -> None:
         """End all workers and everything that they started."""
+        for pid in self._workers:
+            _signal_group(pid, signal.SIGTERM)
+            _signal(pid, signal.SIGKILL)
+        self._ended |= self._workers
+        self._workers.clear()
         until = monotonic() + seconds
         while (left := _children()) and monotonic() < until:
-            for pid in left:
-                if pid in self._workers:
-                    _kill_group(pid)
-                _kill(pid)
+            self._end(left)
             for pid in _ended_children():
                 os.waitpid(pid, 0)
             sleep(0.001)
 
     def _end_orphans(self) -> None:
-        if not self._ended:
-            return
-        # What they have started in turn comes to us when they end, and with it a SIGCHLD.
-        for pid in _children():
-            if pid not in self._workers and _owner(pid) in self._ended:
-                _kill(pid)
+        if self._ended:
+            # What they have started in turn comes to us when they end, and with it a SIGCHLD.
+            strays = [pid for pid in _children() if pid not in self._workers]
+            self._end([pid for pid in strays if _owner(pid) in self._ended])
+
+    def _end(self, pids: list[int]) -> None:
+        """Ask processes to end; kill those that were asked a while ago."""
+        now = monotonic()
+        for pid in pids:
+            if pid not in self._asked:
+                self._asked[pid] = now
+                _signal(pid, signal.SIGTERM)
+                _signal(pid, signal.SIGCONT)
+            elif now - self._asked[pid] > GRACE_S:
+                _signal(pid, signal.SIGKILL)
 
 
 def end_marked(mark: str) -> None:
@@ -148,11 +171,11 @@ def _environment(pid: int) -> list[bytes]:
         return []
 
 
-def _kill(pid: int) -> None:
+def _signal(pid: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, number)
 
 
-def _kill_group(pid: int) -> None:
+def _signal_group(pid: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
+        os.killpg(pid, number)

@@ -264,9 +264,10 @@ def _serve(fd: int, parent: int, preload: Sequence[str]) -> None:
     children = Children()
     _reply(channel, ("ready", os.getpid()))
     while os.getppid() == parent:
-        readable, _, _ = select.select([channel, wake], [], [])
-        if wake in readable:
-            if signal.SIGTERM in wake.recv(4096):
+        patience = 0.05 if children.is_busy else None
+        readable, _, _ = select.select([channel, wake], [], [], patience)
+        if wake in readable or children.is_busy:
+            if wake in readable and signal.SIGTERM in wake.recv(4096):
                 break
             for pid, status in children.bury():
                 _reply(channel, ("ended", pid, status))
