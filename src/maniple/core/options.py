@@ -24,7 +24,7 @@ def check_options(contract: Contract, options: Mapping[str, Any]) -> None:
     for strange in sorted(str(name) for name in options if name not in known):
         if meant := closest(strange, takes):
             raise BadConfig(
-                f"reset() got the option {strange!r}.{meant} It takes {' and '.join(takes)}."
+                f"reset() got unknown options [{strange!r}].{meant} It takes {' and '.join(takes)}."
             )
     if options.get("variation") is not None:
         check_variation(options["variation"], contract.variations)

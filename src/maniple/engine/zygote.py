@@ -95,6 +95,8 @@ class Zygote:
                 raise ZygoteLost("it has ended") from None
             while True:
                 message, received = self._receive(deadline)
+                if message[0] == "failed" and message[1] == request:
+                    raise OSError(message[2], os.strerror(message[2]))
                 if message[0] != "forked":
                     continue
                 if message[1] == request and not received:
@@ -275,13 +277,17 @@ def _serve(fd: int, parent: int, preload: Sequence[str]) -> None:
             request, fds = _receive_packet(channel)
             if request is None:
                 break
-            pid = os.fork()
-            if pid == 0:
-                _become_worker((channel, wake, bell), fds)
-            children.add(pid)
-            pidfd = os.pidfd_open(pid)
-            _reply(channel, ("forked", request, pid), [pidfd])
-            for used in (*fds, pidfd):
+            try:
+                pid = os.fork()
+                if pid == 0:
+                    _become_worker((channel, wake, bell), fds)
+                children.add(pid)
+                fds.append(os.pidfd_open(pid))
+                _reply(channel, ("forked", request, pid), fds[-1:])
+            except OSError as error:
+                # A limit of processes or descriptors: the parent is told, and goes on.
+                _reply(channel, ("failed", request, error.errno))
+            for used in fds:
                 os.close(used)
     children.end_all(END_SECONDS / 2)
     os._exit(0)
