@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from maniple.core.after_import import after_import
+from maniple.core.after_import import after_import, around_import
 from maniple.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -47,6 +47,16 @@ def _register() -> None:
 
     register_all()
 
+
+def _safe_grandchildren() -> Any:
+    from maniple.core.child import safe_grandchildren
+
+    return safe_grandchildren()
+
+
+# MuJoCo imports glfw, which asks a new Python for its version and has the working folder on its
+# path: a file ctypes.py there would run.
+around_import("glfw", _safe_grandchildren)
 
 # gymnasium.make knows our ids after 'import maniple', in whichever order both are imported.
 after_import("gymnasium", _register)

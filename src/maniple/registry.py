@@ -167,6 +167,15 @@ def _robot_name(task: type) -> str | None:
 
 def make(id: str, **options: Any) -> ManipleEnv:
     """Make a single environment, as `gymnasium.make` does without its wrappers."""
+    return _make(id, options, is_limited=True)
+
+
+def make_for_gymnasium(id: str, **options: Any) -> ManipleEnv:
+    """Make a single environment whose episodes are truncated by Gymnasium's TimeLimit."""
+    return _make(id, options, is_limited=False)
+
+
+def _make(id: str, options: dict[str, Any], is_limited: bool) -> ManipleEnv:
     from maniple.envs.env import ManipleEnv
 
     made_of = recipe(id, options)
@@ -174,7 +183,7 @@ def make(id: str, **options: Any) -> ManipleEnv:
         raise BadConfig(
             "CoppeliaSim needs a process of its own: use make_vec(id, 1, backend='rlbench')."
         )
-    return ManipleEnv(made_of)
+    return ManipleEnv(made_of, is_limited)
 
 
 def make_vec(
@@ -210,8 +219,24 @@ def make_vec(
     _check(num_envs, engine, workers, threads)
     mode = _autoreset_mode(autoreset_mode)
     follow_launcher()
+    spec = _spec(id, options)
     plan = _describe(id, num_envs, engine, workers, threads, options)
-    return VectorEnv(_build(plan, mode), plan.engine, mode, copy_obs)
+    envs = VectorEnv(_build(plan, mode), plan.engine, mode, copy_obs)
+    envs.spec = spec
+    return envs
+
+
+def _spec(id: str | Callable[..., Any], options: dict[str, Any]) -> Any:
+    """Return Gymnasium's description of what is made, None if Gymnasium does not know it."""
+    import copy
+
+    import gymnasium
+
+    spec = gymnasium.registry.get(canonical(id)) if isinstance(id, str) else None
+    if spec is not None:
+        spec = copy.copy(spec)
+        spec.kwargs = {**spec.kwargs, **options}
+    return spec
 
 
 @dataclass(frozen=True)
@@ -355,7 +380,17 @@ def _register_gymnasium(id: str) -> None:
 
     import gymnasium
 
-    gymnasium.register(id, entry_point=partial(make, id), vector_entry_point=partial(make_vec, id))
+    from maniple.envs.task_spec import LIMITS, TaskSpec
+
+    single, vector = partial(make_for_gymnasium, id), partial(make_vec, id)
+    gymnasium.register(id, entry_point=single, vector_entry_point=vector)
+    LIMITS[id] = partial(_episode_steps, id)
+    gymnasium.registry[id] = TaskSpec(id, entry_point=single, vector_entry_point=vector)
+
+
+def _episode_steps(id: str) -> int | None:
+    """Return a task's own time limit."""
+    return getattr(find(id), "episode_steps", None)
 
 
 def _autoreset_mode(given: Any) -> AutoresetMode:

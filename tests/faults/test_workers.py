@@ -316,3 +316,25 @@ def test_mujoco_warning_in_a_worker(capfd):
     assert "row 2" in info["env_error"][2] and "seed 2" in info["env_error"][2]
     envs.close()
     capfd.readouterr()
+
+
+def test_no_process_is_left_to_be_had():
+    """The zygote says so, and lives on: the workers that there are do not end with it."""
+    import resource
+
+    envs = make()
+    envs.reset(seed=0)
+    zygote = envs._engine._pool._zygote
+    limits = resource.prlimit(zygote._process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(zygote._process.pid, resource.RLIMIT_NOFILE, (11, limits[1]))
+    try:
+        os.kill(envs._engine._handles[0].pid, signal.SIGKILL)
+        time.sleep(0.05)
+        with pytest.raises(ManipleError, match="ulimit -n"):
+            envs.step(QUIET)
+            envs.step(QUIET)
+    finally:
+        resource.prlimit(zygote._process.pid, resource.RLIMIT_NOFILE, limits)
+    obs, _, _, trunc, _ = envs.step(QUIET)
+    assert trunc.tolist() == [True, True, False, False] and obs["count"][2, 0] >= 1
+    envs.close()

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1
+_SAFE = "PYTHONSAFEPATH"
 
 # A program of its own and not preexec_fn, which may deadlock in a process with threads; not
 # setpriv, which does not notice that the parent died before the kernel was asked.
@@ -25,6 +28,50 @@ signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 if os.getppid() == int(sys.argv[1]):
     os.execvp(sys.argv[3], sys.argv[3:])
 """
+
+
+# -P keeps the working folder out of the path: a file there that is named like a module of ours or
+# of the standard library must not run.
+_RUN_MODULE = (
+    "import json, runpy, sys; sys.path[:] = json.loads(sys.argv[1]); del sys.argv[:2]; "
+    "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
+)
+
+
+def safe_path() -> list[str]:
+    """Return this process's module path with the working folder last, if that is on it at all."""
+    try:
+        here = os.path.realpath(".")
+    except OSError:
+        here = ""
+    is_here = [entry in ("", ".") or os.path.realpath(entry) == here for entry in sys.path]
+    others = [entry for entry, inside in zip(sys.path, is_here, strict=True) if not inside]
+    return others + [entry for entry, inside in zip(sys.path, is_here, strict=True) if inside]
+
+
+def python_module(module: str, *words: str) -> list[str]:
+    """Return the command that runs a module in a new Python, which finds what this one finds."""
+    return [sys.executable, "-P", "-c", _RUN_MODULE, json.dumps(safe_path()), module, *words]
+
+
+def python_code(code: str, *words: str) -> list[str]:
+    """Return the command that runs a text in a new Python, which finds what this one finds."""
+    begin = f"import json, sys; sys.path[:] = json.loads(sys.argv.pop(1))\n{code}"
+    return [sys.executable, "-P", "-c", begin, json.dumps(safe_path()), *words]
+
+
+@contextlib.contextmanager
+def safe_grandchildren() -> Iterator[None]:
+    """Have Python processes that others start meanwhile leave the working folder alone, too."""
+    before = os.environ.get(_SAFE)
+    os.environ[_SAFE] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(_SAFE, None)
+        else:
+            os.environ[_SAFE] = before
 
 
 def start_child(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 
 class ManipleError(Exception):
@@ -30,8 +31,27 @@ class BadModel(ManipleError, ValueError):
     """An MJCF model that is missing or does not compile."""
 
 
-class ClosedError(ManipleError, RuntimeError):
-    """An environment used after close()."""
+class NoAttribute(BadConfig, AttributeError):
+    """An attribute that the environments do not have."""
+
+
+if TYPE_CHECKING:
+
+    class ClosedError(ManipleError, RuntimeError):
+        """An environment used after close(); Gymnasium's ClosedEnvironmentError, too."""
+
+
+def __getattr__(name: str) -> Any:
+    """Make ClosedError when it is first used: Gymnasium takes a while to import."""
+    if name != "ClosedError":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from gymnasium.error import ClosedEnvironmentError
+
+    bases = (ManipleError, ClosedEnvironmentError, RuntimeError)
+    doc = "An environment used after close()."
+    made = type("ClosedError", bases, {"__doc__": doc, "__module__": __name__})
+    # Another thread may have been quicker: there is one class.
+    return globals().setdefault("ClosedError", made)
 
 
 class ResetNeeded(ManipleError, RuntimeError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -28,6 +28,9 @@ class Contract:
     clip_actions: bool = False
     reset_options: tuple[str, ...] | None = ()
     """Names that the options of `reset` may have; None: any, it is the environment's business."""
+    is_foreign: bool = False
+    """Whether it is somebody else's: it gets the caller's seed, and no invented one instead of
+    None."""
     variations: int | None = None
     """How many variations there are; None: not known before the simulator runs."""
 
@@ -40,6 +43,13 @@ class Group(Protocol):
     """
 
     contract: Contract
+    limit: int | None
+    """Steps after which an episode is truncated; None: never, or by somebody else."""
+
+    @property
+    def faulted(self) -> Collection[int]:
+        """Rows that are out of service: they failed since, or in, their last reset."""
+        ...
 
     def bind(self, arrays: StepArrays) -> None:
         """Report into these arrays from now on."""

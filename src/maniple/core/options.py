@@ -7,22 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from maniple.core.errors import BadConfig
+from maniple.core.errors import BadConfig, closest
 from maniple.core.group import Contract
 
 
 def check_options(contract: Contract, options: Mapping[str, Any]) -> None:
-    """Refuse options of `reset` that the environments do not understand.
+    """Refuse options of `reset` that are mistakes; what is nobody's business here is let through.
 
     Raises:
-        BadConfig: An unknown name, or a variation that does not exist.
+        BadConfig: A name that is nearly one of ours, or a variation that does not exist.
     """
     known = contract.reset_options
     if known is None:
         return
-    if strange := sorted(set(options) - set(known)):
-        takes = " and ".join(("reset_mask", *known))
-        raise BadConfig(f"reset() got unknown options {strange}; it takes {takes}.")
+    takes = ("reset_mask", *known)
+    for strange in sorted(str(name) for name in options if name not in known):
+        if meant := closest(strange, takes):
+            raise BadConfig(
+                f"reset() got unknown options [{strange!r}].{meant} It takes {' and '.join(takes)}."
+            )
     if options.get("variation") is not None:
         check_variation(options["variation"], contract.variations)
 

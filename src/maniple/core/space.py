@@ -28,8 +28,20 @@ def dict_space(layout: Layout) -> spaces.Dict:
 
 
 def layout_of(space: spaces.Space) -> Layout:
-    """Name every array in a space; nested names are joined with '.'."""
-    return Layout(dict(_leaves(space, ())))
+    """Name every array in a space; nested names are joined with '.'.
+
+    Raises:
+        BadConfig: Two arrays get the same name, or one has no fixed size.
+    """
+    found: dict[str, ArraySpec] = {}
+    for name, spec in _leaves(space, ()):
+        if name in found:
+            raise BadConfig(
+                f"Two parts of the space are both named {name!r}: names of nested parts are joined "
+                f"with '.'. Rename the key {name!r}, or the one inside of {name.split('.')[0]!r}."
+            )
+        found[name] = spec
+    return Layout(found)
 
 
 def nest(space: spaces.Space, arrays: Mapping[str, NDArray]) -> Any:
@@ -42,6 +54,18 @@ def nester(space: spaces.Space) -> Callable[[Mapping[str, NDArray]], Any]:
     if isinstance(space, spaces.Dict) and not _is_nested(space):
         return lambda arrays: arrays
     return lambda arrays: _build(space, (), arrays)
+
+
+def row_nester(space: spaces.Space) -> Callable[[Mapping[str, NDArray]], Any]:
+    """Return the function that makes one environment's observation of its arrays.
+
+    As Gymnasium's environments tell it: a Discrete is a number, not an array without axes.
+    """
+    numbers = [name for name, inner in _spaces(space, ()) if isinstance(inner, spaces.Discrete)]
+    build = nester(space)
+    if not numbers:
+        return build
+    return lambda arrays: build({**arrays, **{name: arrays[name][()] for name in numbers}})
 
 
 def flatten(space: spaces.Space, value: Any) -> dict[str, Any]:
@@ -64,6 +88,19 @@ def _is_nested(space: spaces.Dict) -> bool:
 
 def _name(path: tuple[str, ...]) -> str:
     return ".".join(path) if path else BARE
+
+
+def _spaces(space: spaces.Space, path: tuple[str, ...]) -> Iterator[tuple[str, spaces.Space]]:
+    """Every part of a space that is no container, by name."""
+    inside: Any = ()
+    if isinstance(space, spaces.Dict):
+        inside = space.items()
+    elif isinstance(space, spaces.Tuple):
+        inside = enumerate(space)
+    else:
+        yield _name(path), space
+    for key, inner in inside:
+        yield from _spaces(inner, (*path, str(key)))
 
 
 def _leaves(space: spaces.Space, path: tuple[str, ...]) -> Iterator[tuple[str, ArraySpec]]:

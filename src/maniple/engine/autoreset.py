@@ -44,9 +44,14 @@ class Autoreset:
         self._chunk_ends = np.zeros((2, self.rows), np.bool_)
         self._row_infos: dict[int, dict[str, Any]] = {}
         self._first_seeds: Sequence[int | None] | None = None
+        self._waited: NDArray[np.bool_] | None = None
+        """Rows that the present step resets instead of stepping them."""
 
-    def wait_for_reset(self, seeds: Sequence[int]) -> None:
+    def wait_for_reset(self, seeds: Sequence[int | None]) -> None:
         """Treat every row as ended: the next step begins its episode, with these seeds."""
+        # A row that fails at once falls back on what the worker before this one showed.
+        for arrays in self._buffers:
+            self.group.bind(arrays)
         self._ended[:] = True
         self._has_ended = True
         self._first_seeds = seeds
@@ -90,11 +95,15 @@ class Autoreset:
         arrays = self._begin(buffer)
         if len(rows):
             self.group.reset(rows, seeds, options)
-        self._ended[rows] = False
-        self._has_ended = bool(self._ended.any())
         self.group.report()
         arrays.reward[:] = 0.0
         arrays.terminated[:] = arrays.truncated[:] = False
+        self._ended[rows] = False
+        for row in self.group.faulted:
+            # It could not be reset: it has ended already, and waits for its next reset.
+            if row in rows:
+                self._ended[row] = arrays.truncated[row] = True
+        self._has_ended = bool(self._ended.any())
 
     def step(self, buffer: int, actions: NDArray) -> None:
         """Take one action in every row."""
@@ -173,7 +182,9 @@ class Autoreset:
         waiting = np.flatnonzero(self._ended)
         seeds: Sequence[int | None] = [None] * len(waiting)
         if self._first_seeds is not None:
-            seeds, self._first_seeds = self._first_seeds, None
+            seeds = [self._first_seeds[row] for row in waiting.tolist()]
+            self._first_seeds = None
+        self._waited = self._ended.copy()
         self.group.reset(waiting, seeds, {})
         return ~self._ended
 
@@ -187,6 +198,10 @@ class Autoreset:
         arrays.terminated[waited] = arrays.truncated[waited] = False
 
     def _finish(self, arrays: StepArrays) -> None:
+        if self._waited is not None:
+            for row in self.group.faulted:
+                arrays.truncated[row] |= self._waited[row]
+            self._waited = None
         has_ended = any_true(arrays.ends)
         if has_ended or self._has_ended:
             np.logical_or(arrays.terminated, arrays.truncated, out=self._ended)
@@ -209,4 +224,5 @@ class Autoreset:
         self.group.report()
         arrays.reward[:], arrays.terminated[:], arrays.truncated[:] = kept
         self._ended[:] = False
-        self._has_ended = False
+        self._ended[list(self.group.faulted)] = True
+        self._has_ended = bool(self._ended.any())

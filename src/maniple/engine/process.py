@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
 import select
-import socket
 import weakref
 from collections.abc import Iterable, Sequence
 from time import monotonic
@@ -14,23 +14,28 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from maniple.core.errors import BadConfig, WorkerDied
+from maniple.core.errors import BadConfig, ManipleError, WorkerDied
 from maniple.core.faults import repeat_and_cut_off
 from maniple.core.group import Contract, Recipe
 from maniple.core.seeds import fresh_seed, replacement_seed
 from maniple.core.step import StepArrays
 from maniple.engine.autoreset import Final
-from maniple.engine.channel import ChannelTimeout, pack, receive_message, send_message, send_packed
+from maniple.engine.channel import ChannelTimeout, pack
 from maniple.engine.config import ProcessConfig
 from maniple.engine.slab import Slab, SlabShape
 from maniple.engine.stats import Times
 from maniple.engine.worker import ASK, CHUNK, RESET, STEP
 from maniple.engine.worker_handle import WorkerHandle
-from maniple.engine.worker_pool import WorkerPool
+from maniple.engine.worker_pool import WorkerPool, unpack_error
 
 
 class ProcessEngine:
-    """Gives orders to a worker pool, and truncates the rows of a worker that fails."""
+    """Gives orders to a worker pool, and truncates the rows of a worker that fails.
+
+    Any call may be interrupted (Ctrl-C) at any moment. The next one waits for what is still being
+    done, drops what came of it, and goes on: every row then shows what it did last, with the infos
+    of that step. Rows that had not got their order yet are a step behind the others.
+    """
 
     def __init__(
         self, recipe: Recipe, num_envs: int, mode: AutoresetMode, config: ProcessConfig
@@ -79,8 +84,12 @@ class ProcessEngine:
         pool.share(self._slab)
         for handle in self._handles:
             assert handle.channel is not None
-            send_message(handle.channel, shape, deadline)
-            socket.send_fds(handle.channel, [b"s"], [self._slab.fd])
+            try:
+                handle.channel.send(shape, deadline=deadline)
+                handle.channel.send_fd(self._slab.fd, deadline)
+            except (EOFError, ChannelTimeout) as error:
+                how = "hung" if isinstance(error, ChannelTimeout) else "ended"
+                raise WorkerDied(self._describe_failure(handle, how)) from None
         for handle in self._handles:
             pool.receive_start(handle, "ready", deadline)
             handle.is_ready = True
@@ -94,26 +103,59 @@ class ProcessEngine:
 
     def reset(self, mask: NDArray[np.bool_], seeds: Sequence[int | None], options: dict) -> None:
         """Begin a new episode in the rows of the mask."""
+        # What cannot be pickled leaves everything as it is.
+        packed = pack(options) if options else None
         slab = self._begin()
         self._swap_buffers()
         slab.chosen[:] = mask
         for row in np.flatnonzero(mask).tolist():
             seed = seeds[row]
-            if seed is None and self._seeds[row] is None:
+            if seed is None and self._seeds[row] is None and not self.contract.is_foreign:
                 seed = fresh_seed()
             slab.has_seed[row] = seed is not None
             if seed is not None:
                 slab.seeds[row], self._seeds[row] = seed, seed
+        lost = self._try_reset(self._handles, packed)
+        # A replacement has nothing to lose: it gets the same order once more.
+        if lost and (still := self._try_reset(lost, packed)):
+            raise WorkerDied(still[0].owed or "")
         for handle in self._handles:
+            if handle.owed is not None:
+                self._tell_lost_in_reset(handle, mask)
+        self._raise_refusal()
+
+    def _try_reset(self, handles: list[WorkerHandle], packed: bytes | None) -> list[WorkerHandle]:
+        """Have workers reset the chosen rows; return those that had to be replaced instead."""
+        failures: dict[WorkerHandle, str] = {}
+        for handle in handles:
             self._make_ready(handle)
-            if options:
-                assert handle.channel is not None
-                send_message(handle.channel, options, self._pool.deadline())
-            self._post(handle, RESET, chunk=int(bool(options)))
-        self._finish(self._handles)
-        if refusal := self._refusal:
-            self._refusal = None
-            raise refusal
+            if packed is None:
+                self._post(handle, RESET)
+                continue
+            try:
+                self._pool.post_with_message(handle, RESET, self.buffer, packed, chunk=1)
+            except (EOFError, ChannelTimeout) as error:
+                failures[handle] = _how(error)
+        awaited = [handle for handle in handles if handle not in failures]
+        failures |= self._pool.wait(awaited)
+        for handle in awaited:
+            if handle not in failures and (how := self._collect(handle)):
+                failures[handle] = how
+        self._replace_all(failures)
+        return list(failures)
+
+    def _tell_lost_in_reset(self, handle: WorkerHandle, mask: NDArray[np.bool_]) -> None:
+        """Report the rows of a worker that was replaced before or in a reset.
+
+        Those that were not reset are cut off, which a reset has no flags for: its info says so, and
+        their next step begins an episode.
+        """
+        now, before = self.buffers[handle.buffer], self.buffers[handle.buffer ^ 1]
+        for row in range(handle.rows.start, handle.rows.stop):
+            if not mask[row]:
+                repeat_and_cut_off(now, before, row)
+            self._row_infos.setdefault(row, {})["worker_restarted"] = handle.owed
+        handle.owed = None
 
     def step(self, actions: NDArray) -> None:
         """Take one action in every row."""
@@ -141,25 +183,37 @@ class ProcessEngine:
         slab = self._begin()
         handles = self._handles_of(rows)
         slab.actions[rows, 0] = actions
+        due = self._pool.deadline()
         for handle in handles:
-            self._make_ready(handle)
-            self._post(handle, STEP, handle.buffer ^ 1)
+            if handle.owed is not None:
+                handle.buffer = handle.good_buffer ^ 1
+            else:
+                self._make_ready(handle)
+                self._pool.post(handle, STEP, handle.good_buffer ^ 1, due)
             handle.is_sent = True
         self._pool.wake(handles)
 
     def receive(self, min_rows: int) -> tuple[NDArray[np.intp], list[tuple[slice, StepArrays]]]:
         """Wait until at least `min_rows` sent rows are done; return them with their arrays."""
+        self._pool.check_owner()
         sent = [handle for handle in self._handles if handle.is_sent]
         if min_rows > (on_way := sum(handle.num_rows for handle in sent)):
             raise BadConfig(f"recv() wants {min_rows} rows, but only {on_way} were sent.")
-        failures = self._pool.wait(sent, self._pool.deadline(), enough=min_rows)
+        awaited = [handle for handle in sent if handle.owed is None]
+        there = on_way - sum(handle.num_rows for handle in awaited)
+        failures = self._pool.wait(awaited, enough=max(0, min_rows - there))
+        for handle in awaited:
+            if handle.channel is None or not handle.channel.is_whole:
+                failures[handle] = "interrupted"
+            elif handle not in failures and self._pool.has_answered(handle):
+                failures |= {handle: how} if (how := self._collect(handle)) else {}
+        self._replace_all(failures)
+        self._raise_refusal()
         parts = []
         for handle in sent:
-            if handle in failures:
-                self._replace_worker(handle, failures[handle])
-            elif self._pool.has_answered(handle):
-                self._collect(handle)
-            else:
+            if handle.owed is not None:
+                self._report_lost(handle)
+            elif not self._pool.has_answered(handle):
                 continue
             handle.is_sent = False
             parts.append((handle.rows, self.buffers[handle.buffer]))
@@ -188,8 +242,9 @@ class ProcessEngine:
         """Bring all rows onto the same set of arrays, then swap to the other one."""
         self._check_none_sent(self._handles)
         for handle in self._handles:
-            if handle.buffer != self.buffer:
-                self.buffers[self.buffer].copy_rows(self.buffers[handle.buffer], handle.rows)
+            if handle.good_buffer != self.buffer:
+                self.buffers[self.buffer].copy_rows(self.buffers[handle.good_buffer], handle.rows)
+                handle.buffer = handle.good_buffer = self.buffer
         self.buffer ^= 1
 
     def _check_none_sent(self, handles: Iterable[WorkerHandle]) -> None:
@@ -198,14 +253,25 @@ class ProcessEngine:
             raise BadConfig(f"Rows {names} are on their way: recv() them before anything else.")
 
     def _order_all(self, opcode: int, length: int) -> None:
-        ordered = []
+        ordered, lost, paused = [], [], []
         for handle in self._handles:
-            if not handle.is_ready and not self._is_back(handle):
-                self._pause(handle)
-                continue
-            self._post(handle, opcode, chunk=length)
-            ordered.append(handle)
+            if handle.owed is not None:
+                lost.append(handle)
+            elif handle.is_ready or self._is_back(handle):
+                ordered.append(handle)
+            else:
+                paused.append(handle)
+        due = self._pool.deadline()
+        for handle in ordered:
+            self._pool.post(handle, opcode, self.buffer, due, length)
+        for handle in paused:
+            self._pause(handle)
         self._finish(ordered)
+        for handle in lost:
+            handle.buffer = self.buffer
+            self._report_lost(handle)
+        if self._refusal is not None:
+            self._raise_refusal()
 
     def each_row(self, what: str, name: str, args: tuple, kwargs: dict, values: Any = None) -> list:
         """Get, set or call an attribute in every row."""
@@ -238,27 +304,38 @@ class ProcessEngine:
         self._ask(questions)
 
     def _ask(self, questions: dict[WorkerHandle, tuple]) -> list[Any]:
-        """Have workers call methods of their `Autoreset`; return the answers in that order."""
-        self._begin()
-        self._check_none_sent(questions)
+        """Have workers call methods of their `Autoreset`; return the answers in that order.
+
+        Raises:
+            WorkerDied: A worker was lost. It is replaced, but is not asked again: what it did
+                before it ended is not known, and its replacement has no episode to tell of.
+        """
         # All are packed before one is sent: what cannot be pickled leaves no worker half asked.
         packed = {handle: pack(question) for handle, question in questions.items()}
-        for handle, question in packed.items():
+        self._begin()
+        self._check_none_sent(questions)
+        for handle in packed:
             self._make_ready(handle)
-            assert handle.channel is not None
-            send_packed(handle.channel, question, self._pool.deadline())
-            self._pool.post(handle, ASK, handle.buffer)
-        failures = self._pool.wait(list(questions), self._pool.deadline())
-        answers: list[tuple[bool, Any]] = []
-        for handle in questions:
+        failures: dict[WorkerHandle, str] = {}
+        for handle, question in packed.items():
+            try:
+                self._pool.post_with_message(handle, ASK, handle.buffer, question)
+            except (EOFError, ChannelTimeout) as error:
+                failures[handle] = _how(error)
+        awaited = [handle for handle in packed if handle not in failures]
+        failures |= self._pool.wait(awaited)
+        answers = []
+        for handle in awaited:
             if handle in failures:
-                raise WorkerDied(self._describe_failure(handle, failures[handle]))
-            assert handle.channel is not None
-            answers.append(receive_message(handle.channel, self._pool.deadline()))
-        for is_good, value in answers:
-            if not is_good:
-                raise value
-        return [value for _, value in answers]
+                continue
+            try:
+                answers.append(self._pool.collect(handle))
+            except (EOFError, ChannelTimeout) as error:
+                failures[handle] = _how(error)
+        self._replace_all(failures)
+        for handle in failures:
+            raise WorkerDied(handle.owed or "")
+        return [_answer(kind, value) for kind, value in answers]
 
     def num_steps(self) -> NDArray[np.int64]:
         """Steps that each row took in the last chunk."""
@@ -289,69 +366,115 @@ class ProcessEngine:
         }
 
     def _begin(self) -> Slab:
-        """Forget what the last call reported; wait for orders that Ctrl-C interrupted."""
-        left = [
-            handle
-            for handle in self._handles
-            if handle.is_ready and not handle.is_sent and not self._pool.has_answered(handle)
-        ]
-        if left:
-            self._finish(left)
+        """Forget what the last call reported; make good what an interrupt left undone."""
+        pool = self._pool
+        pool.check_owner()
+        for handle in self._handles:
+            if not (handle.is_sent or pool.is_settled(handle)):
+                self._settle()
+                break
         self._row_infos.clear()
         self._finals.clear()
         self._refusal = None
         return self._slab
 
-    def _post(
-        self, handle: WorkerHandle, opcode: int, buffer: int | None = None, chunk: int = 0
-    ) -> None:
-        handle.buffer = self.buffer if buffer is None else buffer
-        self._pool.post(handle, opcode, handle.buffer, chunk)
+    def _settle(self) -> None:
+        """Wait for orders that nobody waits for any more, and drop what comes of them."""
+        pool = self._pool
+        left = [h for h in self._handles if not (h.is_sent or pool.is_settled(h))]
+        for handle in left:
+            pool.resume(handle)
+        failures = {h: "interrupted" for h in left if h.channel is None or not h.channel.is_whole}
+        awaited = [handle for handle in left if handle not in failures]
+        failures |= pool.wait(awaited)
+        for handle in awaited:
+            if handle not in failures:
+                try:
+                    pool.collect(handle)
+                except (EOFError, ChannelTimeout) as error:
+                    failures[handle] = _how(error)
+        self._replace_all(failures)
+
+    def _post(self, handle: WorkerHandle, opcode: int) -> None:
+        self._pool.post(handle, opcode, self.buffer, self._pool.deadline())
 
     def _finish(self, handles: list[WorkerHandle]) -> None:
         """Wait for orders, collect what came of them, replace who did not answer."""
-        failures = self._pool.wait(handles, self._pool.deadline())
+        pool = self._pool
+        failures = pool.wait(handles)
         longest = 0
         for handle in handles:
             if handle not in failures:
-                longest = max(longest, self._collect(handle))
+                if how := self._collect(handle):
+                    failures[handle] = how
+                else:
+                    longest = max(longest, pool.exec_ns(handle))
         self.last_exec_s = longest * 1e-9
         self.exec_times.add(self.last_exec_s)
-        for handle, cause in failures.items():
-            self._replace_worker(handle, cause)
+        if failures:
+            self._replace_all(failures)
+            for handle in failures:
+                self._report_lost(handle)
 
-    def _collect(self, handle: WorkerHandle) -> int:
-        """Read a worker's answer; replace the worker if it fails before all of it has come."""
+    def _collect(self, handle: WorkerHandle) -> str | None:
+        """Read a worker's answer; return how it failed, if it did before all of it had come."""
         try:
-            took, row_infos = self._pool.collect(handle)
+            kind, value = self._pool.collect(handle)
         except (EOFError, ChannelTimeout) as error:
-            self._replace_worker(handle, "hung" if isinstance(error, ChannelTimeout) else "ended")
-            return 0
-        if isinstance(row_infos, Exception):
-            self._refusal = self._refusal or row_infos
-        for row, info in row_infos.items() if isinstance(row_infos, dict) else ():
-            self._row_infos[handle.rows.start + row] = info
-        return took
+            return _how(error)
+        if kind == "refused":
+            self._refusal = self._refusal or unpack_error(value)
+        elif kind == "infos":
+            for row, data in value:
+                self._row_infos[handle.rows.start + row] = _info(data)
+        return None
+
+    def _raise_refusal(self) -> None:
+        if refusal := self._refusal:
+            self._refusal = None
+            raise refusal
+
+    def _replace_all(self, failures: dict[WorkerHandle, str]) -> None:
+        """Start replacements of workers; one that cannot be had does not keep the others back.
+
+        Raises:
+            ManipleError: The first of those that cannot be had.
+        """
+        trouble = None
+        for handle, how in failures.items():
+            try:
+                self._replace_worker(handle, how)
+            except ManipleError as error:
+                trouble = trouble or error
+        if trouble is not None:
+            raise trouble
 
     def _replace_worker(self, handle: WorkerHandle, how: str) -> None:
-        """Report the rows of a lost worker as truncated, and start its replacement.
+        """Start the replacement of a worker, and note what the next step has to report.
 
         Raises:
             WorkerDied: It has died too often.
         """
-        reason = self._describe_failure(handle, how)
-        self._show_last_good(handle)
-        self._pool.give_up(handle)
-        if handle.count_failure(self.config.restart_window_s) > self.config.max_restarts:
+        if handle.is_alive:
+            handle.owed = self._describe_failure(handle, how)
+            handle.count_failure()
+            self._pool.give_up(handle)
+        handle.owed = handle.owed or "A worker was replaced after an interrupt."
+        if self._pool.is_beyond_help(handle):
             raise WorkerDied(
-                f"{reason}\nIt was replaced {self.config.max_restarts} times within "
+                f"{handle.owed}\nIt was replaced {self.config.max_restarts} times within "
                 f"{self.config.restart_window_s:g} s: the fault is permanent."
             )
         handle.restarts += 1
         self._pool.launch(handle, self._replacement_seeds(handle))
-        note = {"worker_restarted": reason}
+
+    def _report_lost(self, handle: WorkerHandle) -> None:
+        """Report the rows of a worker that was replaced as truncated."""
+        self._show_last_good(handle)
+        handle.good_buffer = handle.buffer
         for row in range(handle.rows.start, handle.rows.stop):
-            self._row_infos[row] = dict(note)
+            self._row_infos[row] = {"worker_restarted": handle.owed}
+        handle.owed = None
         if self.mode is AutoresetMode.SAME_STEP:
             self._restart_at_once(handle)
 
@@ -370,9 +493,10 @@ class ProcessEngine:
         row_infos = {row: {"final_info": self._row_infos.pop(row)} for row in ended}
         slab.chosen[handle.rows] = True
         for row, seed in zip(ended, self._replacement_seeds(handle), strict=True):
-            slab.has_seed[row], slab.seeds[row] = True, seed
+            slab.has_seed[row] = seed is not None
+            slab.seeds[row] = seed or 0
         self._make_ready(handle)
-        self._post(handle, RESET, handle.buffer)
+        self._pool.post(handle, RESET, handle.buffer, self._pool.deadline())
         self._finish([handle])
         now.truncated[handle.rows] = True
         self._finals += finals
@@ -390,13 +514,15 @@ class ProcessEngine:
         """Repeat the rows of a worker that is not back yet."""
         handle.buffer = self.buffer
         self._show_last_good(handle)
+        handle.good_buffer = self.buffer
         self.buffers[self.buffer].truncated[handle.rows] = False
         for row in range(handle.rows.start, handle.rows.stop):
             self._row_infos[row] = {"worker_restarting": True}
 
-    def _replacement_seeds(self, handle: WorkerHandle) -> tuple[int, ...]:
+    def _replacement_seeds(self, handle: WorkerHandle) -> tuple[int | None, ...]:
+        """Derive new seeds from those that were given; what was never seeded stays so."""
         seeds = self._seeds[handle.rows]
-        return tuple(replacement_seed(s if s is not None else 0, handle.restarts) for s in seeds)
+        return tuple(None if s is None else replacement_seed(s, handle.restarts) for s in seeds)
 
     def _make_ready(self, handle: WorkerHandle) -> None:
         self._pool.make_ready(handle, self._replacement_seeds(handle))
@@ -411,3 +537,26 @@ class ProcessEngine:
             f"seeds {self._seeds[handle.rows]}, last action of row {row}: {action}"
         )
         return f"{text}\n{stack}" if stack else text
+
+
+def _how(error: Exception) -> str:
+    return "hung" if isinstance(error, ChannelTimeout) else "ended"
+
+
+def _info(data: bytes) -> dict[str, Any]:
+    """Return the info of a row; as text, if it cannot be unpickled here."""
+    try:
+        return pickle.loads(data)  # noqa: S301  (from our own worker)
+    except Exception as error:
+        return {"info_error": f"The info cannot be unpickled here: {type(error).__name__}: {error}"}
+
+
+def _answer(kind: str, value: bytes) -> Any:
+    if kind == "refused":
+        raise unpack_error(value)
+    try:
+        return pickle.loads(value)  # noqa: S301  (from our own worker)
+    except Exception as error:
+        raise BadConfig(
+            f"The answer cannot be unpickled here: {type(error).__name__}: {error}"
+        ) from None

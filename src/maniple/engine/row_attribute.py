@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from maniple.core.errors import BadConfig, closest
+from maniple.core.errors import BadConfig, NoAttribute, closest
 
 
 def touch(row: Any, what: str, name: str, args: tuple, kwargs: dict, value: Any = None) -> Any:
@@ -19,7 +19,7 @@ def touch(row: Any, what: str, name: str, args: tuple, kwargs: dict, value: Any 
         found = _read(row, name)
     except AttributeError:
         known = [n for n in dir(row) if not n.startswith("_")]
-        raise BadConfig(
+        raise NoAttribute(
             f"The environments have no attribute {name!r}.{closest(name, known)} "
             f"They have: {', '.join(known)}."
         ) from None

@@ -18,7 +18,7 @@ from maniple.core.group import Contract
 from maniple.core.info import add_row_infos, batch_info, row_info
 from maniple.core.options import check_options
 from maniple.core.seeds import row_seeds
-from maniple.core.space import flattener, layout_of, nester
+from maniple.core.space import flattener, layout_of, nester, row_nester
 from maniple.core.step import StepArrays
 from maniple.engine.autoreset import Final
 from maniple.engine.row_attribute import counters_of
@@ -95,6 +95,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self._check = ActionCheck(contract)
         self._lead = (self.num_envs,)
         self._nest = nester(contract.observation_space)
+        self._nest_row = row_nester(contract.observation_space)
         self._frozen = [self._nest(buffer.obs.frozen()) for buffer in engine.buffers]
         self._everyone = np.ones(self.num_envs, np.bool_)
         self._everyone.flags.writeable = False
@@ -128,11 +129,19 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         if not self._is_reset and not mask.all():
             raise ResetNeeded("The first reset() must be of all rows: leave reset_mask out.")
         check_options(self._engine.contract, options)
-        # A reset that is refused half-way leaves rows that cannot be stepped.
-        self._is_reset = False
-        self._engine.reset(mask, seeds, options)
+        was_reset, self._is_reset = self._is_reset, False
+        try:
+            self._engine.reset(mask, seeds, options)
+        except Exception:
+            # A reset that is refused half-way leaves rows that cannot be stepped.
+            raise
+        except BaseException:
+            # After an interrupt every row is in its old episode or in a new one.
+            self._is_reset = was_reset
+            raise
         self._is_reset = True
-        self._waits &= ~mask
+        # A row that could not be reset waits for its next one.
+        self._waits[mask] = self._arrays.truncated[mask]
         info = batch_info(self._arrays.extras, mask)
         add_row_infos(info, self._engine.row_infos(), self.num_envs)
         return self._seen(self._arrays), info
@@ -191,15 +200,21 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self._check_ready(slice(0))
         rows, parts = self._sending_engine().receive(min_rows)
         row_infos = self._engine.row_infos()
+        place = {row: k for k, row in enumerate(rows.tolist())}
         self._env_steps += len(rows)
         pick = lambda get: np.concatenate([get(arrays)[part] for part, arrays in parts])  # noqa: E731
         names = parts[0][1].obs.arrays
         obs = {name: pick(lambda a, n=name: a.obs.arrays[n]) for name in names}
-        info: dict[str, Any] = {}
-        for k, row in enumerate(rows.tolist()):
-            arrays = next(a for p, a in parts if p.start <= row < p.stop)
-            said = row_info(arrays.extras.take(row)) | row_infos.get(row, {})
-            add_row_infos(info, {k: said}, len(rows))
+        info, said = {}, {}
+        for part, arrays in parts:
+            for row in range(part.start, part.stop):
+                extras = row_info(arrays.extras.take(row)) if self._has_extras else {}
+                said[place[row]] = extras | row_infos.get(row, {})
+        add_row_infos(info, said, len(rows))
+        if self._same_step:
+            finals = [final for final in self._engine.finals() if final.row in place]
+            if finals:
+                self._add_finals(info, [f._replace(row=place[f.row]) for f in finals], len(rows))
         result = (
             self._nest(obs),
             pick(lambda a: a.reward),
@@ -329,20 +344,21 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         if row_infos := self._engine.row_infos():
             add_row_infos(info, row_infos, self.num_envs)
         if self._same_step and (finals := self._engine.finals()):
-            self._add_finals(info, finals)
+            self._add_finals(info, finals, self.num_envs)
         terminated, truncated = arrays.terminated.copy(), arrays.truncated.copy()
         if self._is_manual:
             self._waits = terminated | truncated
         return self._seen(arrays), arrays.reward.copy(), terminated, truncated, info
 
-    def _add_finals(self, info: dict[str, Any], finals: list[Final]) -> None:
-        final_obs = np.full(self.num_envs, None, object)
-        mask = np.zeros(self.num_envs, np.bool_)
+    def _add_finals(self, info: dict[str, Any], finals: list[Final], rows: int) -> None:
+        final_obs = np.full(rows, None, object)
+        mask = np.zeros(rows, np.bool_)
         final_info: dict[str, Any] = info.setdefault("final_info", {})
         for final in finals:
-            final_obs[final.row] = self._nest(final.obs)
+            final_obs[final.row] = self._nest_row(final.obs)
             mask[final.row] = True
-            add_row_infos(final_info, {final.row: row_info(final.extras)}, self.num_envs)
+        extras = {final.row: row_info(final.extras) for final in finals}
+        add_row_infos(final_info, extras, rows)
         info["final_obs"], info["_final_obs"] = final_obs, mask
         info["_final_info"] = mask.copy()
 

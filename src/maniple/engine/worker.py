@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import mmap
 import os
 import pickle
 import signal
@@ -20,7 +21,7 @@ from maniple.core.errors import BadConfig, ManipleError
 from maniple.core.group import Group
 from maniple.engine import slab as layout
 from maniple.engine.autoreset import Autoreset
-from maniple.engine.channel import pack, receive_message, send_message, send_packed
+from maniple.engine.channel import Channel, pack
 from maniple.engine.doorbell import await_change, fence, ring
 from maniple.engine.reexec import reexec
 from maniple.engine.slab import Slab, SlabShape
@@ -35,8 +36,6 @@ STACK_SIGNAL = signal.SIGUSR1
 class Job:
     """What a worker needs to know at its start."""
 
-    recipe: bytes
-    """The recipe, as cloudpickle wrote it."""
     worker: int
     first_row: int
     rows: int
@@ -44,7 +43,7 @@ class Job:
     mode: AutoresetMode
     shape: SlabShape | None = None
     """The slab's, for a worker that replaces another one."""
-    seeds: tuple[int, ...] = ()
+    seeds: tuple[int | None, ...] = ()
     """Seeds of the first episodes of a replacement."""
     last_order: int = 0
     cpus: tuple[int, ...] = ()
@@ -58,50 +57,71 @@ class Job:
     """Go on as a new program instead of as a fork."""
 
 
-def work(data: bytes, fds: list[int], is_fork: bool = True) -> None:
-    """Run a worker until its engine closes it, or until its parent has ended."""
-    job: Job = pickle.loads(data)  # noqa: S301  (from our own parent)
+def work(fds: list[int], is_fork: bool = True) -> None:
+    """Run a worker until its engine closes it, or until its parent has ended.
+
+    Args:
+        fds: The job, the recipe, the channel, the wake-ups, the crash log and, for a replacement,
+            the slab.
+        is_fork: Whether this is a fork of the zygote, and no new program yet.
+    """
+    job_fd, recipe_fd, channel_fd, wake_fd, crash_log, *slab_fd = fds
+    job: Job = _load(job_fd)
+    sys.path[:] = job.path
     if job.is_fresh and is_fork:
-        reexec(data, fds, job.path, job.environment)
-    channel_fd, wake_fd, crash_log, *slab_fd = fds
+        reexec(fds, job.environment)
+    os.close(job_fd)
     faulthandler.enable(file=crash_log)
     faulthandler.register(STACK_SIGNAL, file=crash_log, all_threads=True)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ.update(job.environment)
-    sys.path[:] = job.path
-    channel, wake = socket.socket(fileno=channel_fd), socket.socket(fileno=wake_fd)
+    channel, wake = Channel(socket.socket(fileno=channel_fd)), socket.socket(fileno=wake_fd)
+    group = None
     try:
-        _pin_to_core(job)
-        group = _build(job)
-    except ManipleError as error:
-        send_message(channel, ("refused", _portable(error)))
-        raise SystemExit(3) from None
-    except BaseException:
-        send_message(channel, ("failed", traceback.format_exc()))
-        raise SystemExit(3) from None
-    if job.shape is None:
-        # The parent makes the slab from the contract that the first worker sends.
-        send_message(channel, ("built", group.contract))
-        shape = receive_message(channel)
-        slab = Slab(shape, _receive_fd(channel))
-    else:
-        slab = Slab(job.shape, slab_fd[0])
-    worker = _Worker(job, group, slab, channel, wake)
-    send_message(channel, ("ready", os.getpid()))
-    try:
+        group = _start(job, recipe_fd, channel)
+        if job.shape is None:
+            # The parent makes the slab from the contract that the first worker sends.
+            channel.send(("built", group.contract))
+            slab = Slab(channel.receive(), channel.receive_fd())
+        else:
+            slab = Slab(job.shape, slab_fd[0])
+        worker = _Worker(job, group, slab, channel, wake)
+        slab.words[job.worker * layout.WORDS + layout.READY] = os.getpid()
+        channel.send(("ready", os.getpid()))
         worker.serve()
     except EOFError:
         pass
     finally:
-        group.close()
+        if group is not None:
+            group.close()
+
+
+def _start(job: Job, recipe_fd: int, channel: Channel) -> Group:
+    """Build the environments; if that fails, say so and end."""
+    try:
+        _pin_to_core(job)
+        recipe = _load(recipe_fd)
+        os.close(recipe_fd)
+        return recipe.group(job.rows, 1, job.rank, job.first_row)
+    except ManipleError as error:
+        channel.send(("refused", _pack_error(error)))
+    except BaseException:
+        channel.send(("failed", traceback.format_exc()))
+    raise SystemExit(3)
+
+
+def _load(fd: int) -> Any:
+    """Unpickle what our own parent wrote into a memfd."""
+    with mmap.mmap(fd, 0, prot=mmap.PROT_READ) as data:
+        return pickle.loads(data)  # noqa: S301
 
 
 class _Worker:
     """The loop, and the orders that it carries out."""
 
     def __init__(
-        self, job: Job, group: Group, slab: Slab, channel: socket.socket, wake: socket.socket
+        self, job: Job, group: Group, slab: Slab, channel: Channel, wake: socket.socket
     ) -> None:
         self._job = job
         self._slab = slab
@@ -130,9 +150,9 @@ class _Worker:
                 return
             start = perf_counter_ns()
             try:
-                message = self._execute(opcode)
+                message = self._execute(opcode, order)
             except Exception:
-                send_message(self._channel, ("error", traceback.format_exc()))
+                self._channel.send(("error", traceback.format_exc()), order)
                 raise SystemExit(4) from None
             words[base + layout.EXEC_NS] = perf_counter_ns() - start
             words[base + layout.HAS_MESSAGE] = 0
@@ -140,38 +160,37 @@ class _Worker:
                 # Announced in the slab before it is sent, so that the parent knows to listen.
                 words[base + layout.HAS_MESSAGE] = 1
                 self._publish(order)
-                send_packed(self._channel, message)
+                self._channel.send_packed(message, order)
             else:
                 self._publish(order)
 
-    def _execute(self, opcode: int) -> bytes | None:
+    def _execute(self, opcode: int, order: int) -> bytes | None:
         """Carry out an order; return a message, packed, if the slab does not hold it all."""
         words, base = self._slab.words, self._base
         buffer = words[base + layout.BUFFER]
         autoreset = self._autoreset
-        if opcode == STEP:
-            autoreset.step(buffer, self._actions[:, 0])
-        elif opcode == CHUNK:
-            autoreset.chunk(buffer, self._actions[:, : words[base + layout.CHUNK]])
-            self._num_steps[:] = autoreset.num_steps
-        elif opcode == RESET:
-            try:
-                self._reset(buffer)
-            except ManipleError as error:
-                # The caller's mistake, not the simulator's: the worker goes on.
-                return pack(_portable(error))
-        elif opcode == ASK:
-            return self._answer()
+        try:
+            if opcode == STEP:
+                autoreset.step(buffer, self._actions[:, 0])
+            elif opcode == CHUNK:
+                autoreset.chunk(buffer, self._actions[:, : words[base + layout.CHUNK]])
+                self._num_steps[:] = autoreset.num_steps
+            elif opcode == RESET:
+                self._reset(buffer, order)
+            elif opcode == ASK:
+                return self._answer(order)
+        except ManipleError as error:
+            # The caller's mistake, not the simulator's: the worker goes on.
+            return pack(("refused", _pack_error(error)))
         if self._job.mode is AutoresetMode.SAME_STEP:
             self._keep_finals()
         row_infos = autoreset.row_infos()
         return _pack_infos(row_infos) if row_infos else None
 
-    def _reset(self, buffer: int) -> None:
+    def _reset(self, buffer: int, order: int) -> None:
         slab, part = self._slab, self._rows
-        options = (
-            receive_message(self._channel) if self._slab.words[self._base + layout.CHUNK] else {}
-        )
+        has_options = self._slab.words[self._base + layout.CHUNK]
+        options = _unpack(self._channel.receive(order)) if has_options else {}
         rows = np.flatnonzero(slab.chosen[part])
         has, given = slab.has_seed[part], slab.seeds[part]
         seeds = [int(given[row]) if has[row] else None for row in rows]
@@ -185,13 +204,14 @@ class _Worker:
             slab.final_extras.put(final.row, final.extras)
             slab.final_rows[final.row] = True
 
-    def _answer(self) -> bytes:
+    def _answer(self, order: int) -> bytes:
         """Call a method of the autoreset: touch, get_state or set_state."""
-        name, *args = receive_message(self._channel)
+        question = self._channel.receive(order)
         try:
-            return pack((True, getattr(self._autoreset, name)(*args)))
+            name, *args = _unpack(question)
+            return pack(("answer", pack(getattr(self._autoreset, name)(*args))))
         except Exception as error:
-            return pack((False, _portable(error)))
+            return pack(("refused", _pack_error(error)))
 
     def _publish(self, order: int) -> None:
         words, base = self._slab.words, self._base
@@ -215,28 +235,55 @@ def _pin_to_core(job: Job) -> None:
             ) from None
 
 
-def _build(job: Job) -> Group:
-    recipe = pickle.loads(job.recipe)  # noqa: S301  (from our own parent)
-    return recipe.group(job.rows, 1, job.rank, job.first_row)
+# What other people's code has made is pickled by itself, inside of a message of bytes and plain
+# numbers: if it cannot be unpickled, the message can.
+
+
+def _unpack(data: bytes) -> Any:
+    """Return what the caller gave.
+
+    Raises:
+        BadConfig: It cannot be unpickled in this process.
+    """
+    try:
+        return pickle.loads(data)  # noqa: S301  (from our own parent)
+    except Exception as error:
+        raise BadConfig(
+            f"What was given cannot be unpickled in a worker: {type(error).__name__}: {error}"
+        ) from None
 
 
 def _pack_infos(row_infos: dict[int, dict[str, Any]]) -> bytes:
-    """Pack the infos of rows; if something in them cannot be pickled, all of it as text."""
+    """Pack the infos of rows; what cannot be pickled is sent as text."""
+    packed = []
+    for row, info in row_infos.items():
+        try:
+            packed.append((row, pack(info)))
+        except Exception:
+            packed.append((row, pack({str(k): _sendable(v) for k, v in info.items()})))
+    return pack(("infos", packed))
+
+
+def _sendable(value: Any) -> Any:
     try:
-        return pack(row_infos)
+        pickle.dumps(value)
+        return value
     except Exception:
-        return pack({r: {k: repr(v) for k, v in info.items()} for r, info in row_infos.items()})
+        return _text(value)
 
 
-def _portable(error: Exception) -> Exception:
-    """Return the error if it survives a pickle, else its text as a plain one."""
+def _text(value: Any) -> str:
     try:
-        pickle.loads(pickle.dumps(error))  # noqa: S301
-        return error
+        return repr(value)
     except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}")
+        return f"<{type(value).__name__}>"
 
 
-def _receive_fd(channel: socket.socket) -> int:
-    _, fds, _, _ = socket.recv_fds(channel, 1, 1)
-    return fds[0]
+def _pack_error(error: Exception) -> bytes:
+    """Pack an error if it survives that, else its text as a plain one."""
+    try:
+        data = pack(error)
+        pickle.loads(data)  # noqa: S301
+        return data
+    except Exception:
+        return pack(RuntimeError(f"{type(error).__name__}: {error}"))

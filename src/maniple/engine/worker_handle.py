@@ -11,6 +11,7 @@ from collections import deque
 from time import monotonic
 
 from maniple.engine import slab as layout
+from maniple.engine.channel import Channel
 from maniple.engine.stats import Times
 
 
@@ -24,8 +25,16 @@ class WorkerHandle:
         self.order_at, self.done_at = base + layout.ORDER, base + layout.DONE
         self.base, self.sleeps_at = base, base + layout.SLEEPS
         self.order = 0
+        self.collected = 0
+        """The last order of which everything has been read."""
+        self.due = 0.0
+        """When its order must be done, on the monotonic clock."""
         self.buffer = 0
         """Which set of arrays its last order writes."""
+        self.good_buffer = 0
+        """Which set of arrays holds its last complete step."""
+        self.owed: str | None = None
+        """Why its rows were lost, as long as no step has reported that."""
         self.is_sent = False
         """Whether an order of send() waits for recv()."""
         self.is_ready = False
@@ -38,7 +47,7 @@ class WorkerHandle:
         self.pid = -1
         self.pidfd = -1
         self.crash_log = -1
-        self.channel: socket.socket | None = None
+        self.channel: Channel | None = None
         self.wake: socket.socket | None = None
 
     @property
@@ -46,10 +55,13 @@ class WorkerHandle:
         """How many environments it has."""
         return self.rows.stop - self.rows.start
 
-    def adopt(self, pid: int, channel: socket.socket, wake: socket.socket, crash_log: int) -> None:
+    def adopt(
+        self, pid: int, pidfd: int, channel: Channel, wake: socket.socket, crash_log: int
+    ) -> None:
         """Take a process that was just started."""
-        self.pid, self.channel, self.wake, self.crash_log = pid, channel, wake, crash_log
-        self.pidfd = os.pidfd_open(pid)
+        self.pid, self.pidfd = pid, pidfd
+        self.channel, self.wake, self.crash_log = channel, wake, crash_log
+        self.collected = self.order
         self.is_alive, self.is_ready, self.is_known_dead = True, False, False
 
     @property
@@ -97,10 +109,13 @@ class WorkerHandle:
                 setattr(self, name, -1)
         self.is_alive = self.is_ready = False
 
-    def count_failure(self, window_s: float) -> int:
-        """Count a failure; return how many there were within the window."""
+    def count_failure(self) -> None:
+        """Count a failure."""
+        self.failure_times.append(monotonic())
+
+    def recent_failures(self, window_s: float) -> int:
+        """Return how many failures there were within the window."""
         now = monotonic()
-        self.failure_times.append(now)
         while self.failure_times and now - self.failure_times[0] > window_s:
             self.failure_times.popleft()
         return len(self.failure_times)

@@ -14,22 +14,25 @@ from maniple.core.group import Group, Recipe
 from maniple.core.info import row_info
 from maniple.core.options import check_options
 from maniple.core.rank import Rank
-from maniple.core.space import nester
+from maniple.core.space import row_nester
 from maniple.core.step import StepArrays
 
 
 class ManipleEnv(gymnasium.Env):
     """One row of a group behind Gymnasium's interface."""
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: Recipe, is_limited: bool = True) -> None:
         self._group: Group = recipe.group(1, 1, rank=Rank.here().rank, first_row=0)
+        if not is_limited:
+            # Gymnasium's TimeLimit truncates, after as many steps as its caller says.
+            self._group.limit = None
         contract = self._group.contract
         self.observation_space = contract.observation_space
         self.action_space = contract.action_space
         self.metadata = dict(contract.metadata)
         self.render_mode = contract.render_mode
         self._check = ActionCheck(contract)
-        self._nest = nester(contract.observation_space)
+        self._nest = row_nester(contract.observation_space)
         self._arrays = [StepArrays(contract.observation, contract.extras, 1) for _ in range(2)]
         self._row = self._group.row(0)
         self._is_reset = self._is_closed = False

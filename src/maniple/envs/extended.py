@@ -170,6 +170,8 @@ class ExtendedGroup:
             )
         self.seeds = SeedTree(num_envs, rank)
         self.elapsed = np.zeros(num_envs, np.int64)
+        self.limit = recipe.config.max_episode_steps
+        """Steps after which an episode is truncated; None: somebody else does that."""
         self._substeps = getattr(recipe.task, "SUBSTEPS", 1) * recipe.config.action_repeat
         self._out: StepArrays | None = None
         self._previous: StepArrays | None = None
@@ -180,7 +182,8 @@ class ExtendedGroup:
 
     def bind(self, arrays: StepArrays) -> None:
         """Report into these arrays from now on."""
-        self._previous, self._out = self._out, arrays
+        if arrays is not self._out:
+            self._previous, self._out = self._out, arrays
 
     def reset(
         self, rows: NDArray[np.intp], seeds: Sequence[int | None], options: dict | None = None
@@ -239,10 +242,15 @@ class ExtendedGroup:
         out.reward[row] = reward
         ends = getattr(task, "get_termination", None)
         out.terminated[row] = bool(ends(physics)) if ends is not None else False
-        limit = self.config.max_episode_steps
+        limit = self.limit
         out.truncated[row] = limit is not None and self.elapsed[row] >= limit
         self._has_shown[row] = True
         return None
+
+    @property
+    def faulted(self) -> FaultedRows:
+        """Rows that are out of service until their next reset."""
+        return self._faulted
 
     def row_infos(self) -> dict[int, dict[str, Any]]:
         """Return and forget the faults since the last call."""

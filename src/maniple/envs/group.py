@@ -105,7 +105,8 @@ class TaskGroup:
         if config.cameras:
             _check_proprioception(task, self.state)
         self.randomiser = Randomiser(self.sim, task.randomisation) if config.randomize else None
-        self._limit = config.max_episode_steps or task.episode_steps
+        self.limit = config.max_episode_steps or task.episode_steps
+        """Steps after which an episode is truncated; None: somebody else does that."""
         self._is_sparse = config.reward == "sparse"
         self._ends = task.has_success and config.terminate_on_success
         self._faulted = FaultedRows()
@@ -128,7 +129,8 @@ class TaskGroup:
 
     def bind(self, arrays: StepArrays) -> None:
         """Write into these arrays from now on."""
-        self._previous, self._out = self._out, arrays
+        if arrays is not self._out:
+            self._previous, self._out = self._out, arrays
         packer = self._packers.get(arrays)
         if packer is None:
             packer = self._packers[arrays] = Packer(arrays.obs, self._numbers)
@@ -192,6 +194,11 @@ class TaskGroup:
         Python number, whatever the number of rows.
         """
         self._began[rows] = self._clock - steps
+
+    @property
+    def faulted(self) -> FaultedRows:
+        """Rows that are out of service until their next reset."""
+        return self._faulted
 
     def row_infos(self) -> dict[int, dict[str, Any]]:
         """Return and forget what is to be said of rows: their new tasks, their faults."""
@@ -273,8 +280,8 @@ class TaskGroup:
                 out.terminated[:] = success
         self._write_reward(out)
         self.motion.write(out)
-        if self._limit is not None:
-            np.less_equal(self._began, self._clock - self._limit, out=out.truncated)
+        if self.limit is not None:
+            np.less_equal(self._began, self._clock - self.limit, out=out.truncated)
         if self._faulted:
             self._faulted.show(out)
         return is_finite and all_finite(out.reward)

@@ -71,6 +71,7 @@ def contract_of(env: gymnasium.Env, clip_actions: bool) -> Contract:
         render_mode=env.render_mode,
         clip_actions=clip_actions,
         reset_options=None,
+        is_foreign=True,
     )
 
 
@@ -110,11 +111,16 @@ class HostedGroup:
         self._row_infos: dict[int, dict[str, Any]] = {}
         self._seeds: list[int | None] = [None] * num_envs
         self._steps = [0] * num_envs
+        self.faulted: set[int] = set()
+        """Rows that have failed since, or in, their last reset."""
         self._is_carried = False
         self._seen: dict[int, Any] = {}
         """What rows returned since the last report."""
         self._last: NDArray | None = None
         """The last action of every row."""
+
+    limit = None
+    """Their own wrappers truncate them."""
 
     def bind(self, arrays: StepArrays) -> None:
         """Report into these arrays from now on."""
@@ -133,16 +139,16 @@ class HostedGroup:
             if seeds[k] is not None:
                 self._seeds[row] = seeds[k]
             self._steps[row] = 0
+            self.faulted.discard(row)
             try:
                 env = self._env(row)
                 if self._lends:
                     env.unwrapped.observation_arrays = self._lent[row]
                 self._seen[row], info = env.reset(seed=seeds[k], options=options or None)
+                if info:
+                    self._add_info(row, info)
             except Exception:
-                self._fail(row, "reset() raised", None)
-                continue
-            if info:
-                self._row_infos.setdefault(row, {}).update(info)
+                self._fail(row, "reset() failed", None)
 
     def step(self, actions: NDArray, active: NDArray[np.bool_] | None = None) -> None:
         """Step the active rows (None: all)."""
@@ -164,7 +170,7 @@ class HostedGroup:
                     raise ValueError(f"the reward is {gain}")
                 seen[row], reward[row], terminated[row], truncated[row] = obs, gain, ends, cut
                 if info:
-                    self._row_infos.setdefault(row, {}).update(info)
+                    self._add_info(row, info)
             except Exception:
                 self._fail(row, "step() failed", action)
 
@@ -191,7 +197,7 @@ class HostedGroup:
                         raise ValueError(f"the reward is {gain}")
                     total += float(gain)
                     if info:
-                        self._row_infos.setdefault(row, {}).update(info)
+                        self._add_info(row, info)
                     if ends or cut:
                         break
                 self._seen[row], out.terminated[row], out.truncated[row] = obs, ends, cut
@@ -226,6 +232,11 @@ class HostedGroup:
         """Return and forget the infos of the environments."""
         row_infos, self._row_infos = self._row_infos, {}
         return row_infos
+
+    def _add_info(self, row: int, info: Any) -> None:
+        if not isinstance(info, dict):
+            raise TypeError(f"the info is {info!r}, which is no dict")
+        self._row_infos.setdefault(row, {}).update(info)
 
     def row(self, row: int) -> Any:
         """Return an environment itself."""
@@ -306,6 +317,7 @@ class HostedGroup:
         text = fault_text(self._first_row + row, what, self._seeds[row], self._steps[row], action)
         trace = traceback.format_exc().strip() if sys.exc_info()[0] else ""
         self._row_infos[row] = {"env_error": f"{text}\n{trace}"}
+        self.faulted.add(row)
         self._seen.pop(row, None)
         if self._previous is not None:
             repeat_and_cut_off(out, self._previous, row)

@@ -16,7 +16,7 @@ from typing import Any
 
 import psutil
 
-from maniple.core.child import start_child
+from maniple.core.child import python_module, start_child
 from maniple.core.errors import BadConfig, ManipleError
 from maniple.core.optional import require
 from maniple.learn.step_queue import NAME, NAMESPACE, PROTOCOL, StepQueue
@@ -135,8 +135,8 @@ class Cluster:
         note.parent.mkdir(parents=True, exist_ok=True)
         note.touch()
         log = (note.parent / "head.log").open("ab")
-        command = [sys.executable, "-m", "maniple.learn.ray_head", self.config.ip]
-        command += [str(self.config.port), str(note), str(self.config.patience_s)]
+        command = python_module("maniple.learn.ray_head", self.config.ip, str(self.config.port))
+        command += [str(note), str(self.config.patience_s)]
         # A session of its own: neither Ctrl-C nor our death ends it while actors need it.
         head = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
@@ -154,7 +154,7 @@ class Cluster:
         """Make this machine a node of the learner's cluster, for as long as we are here."""
         self._node = start_child(
             [
-                sys.executable, "-m", "ray.scripts.scripts", "start", "--block",
+                sys.executable, "-P", "-m", "ray.scripts.scripts", "start", "--block",
                 f"--address={self.config.ip}:{self.config.port}", "--disable-usage-stats",
             ],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

@@ -29,7 +29,7 @@ def main(ip: str, port: str, beat: str, patience_s: str) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     ray = start_child(
         [
-            sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block",
+            sys.executable, "-P", "-m", "ray.scripts.scripts", "start", "--head", "--block",
             f"--node-ip-address={ip}", f"--port={port}", "--include-dashboard=false",
             "--disable-usage-stats", f"--object-store-memory={OBJECT_STORE_BYTES}",
         ],

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from maniple.core.atomic import write_text
+from maniple.core.child import python_code
 from maniple.core.errors import BadConfig
 from maniple.sim.xvfb import SWITCHES, wants_own_display
 
@@ -77,7 +78,7 @@ def why_not(name: str) -> str | None:
     env = {k: v for k, v in os.environ.items() if k not in ("MUJOCO_GL", "PYOPENGL_PLATFORM")}
     try:
         done = subprocess.run(
-            [sys.executable, "-c", _PROBE.format(name=name)],
+            python_code(_PROBE.format(name=name)),
             env=env,
             capture_output=True,
             text=True,

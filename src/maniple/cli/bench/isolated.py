@@ -18,7 +18,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from maniple.cli.bench.contender import Contender
-from maniple.core.child import die_with, start_child
+from maniple.core.child import die_with, python_module, start_child
 
 START_S = 120.0
 CLOSE_S = 5.0
@@ -36,7 +36,7 @@ class Isolated:
     def __init__(self, contender: Contender) -> None:
         self._received = b""
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
-        words = [sys.executable, "-m", __name__, json.dumps(contender.as_options())]
+        words = python_module("maniple.cli.bench.isolated", json.dumps(contender.as_options()))
         # A group of its own, to stop and kill with its children. It stays in our session: if we are
         # killed, the kernel wakes its stopped members.
         self._process = start_child(

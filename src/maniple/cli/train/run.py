@@ -18,7 +18,7 @@ from maniple.core.optional import require
 require("torch")
 
 from maniple.cli.train.screen import Screen  # noqa: E402  (torch is asked for first)
-from maniple.core.child import start_child  # noqa: E402
+from maniple.core.child import python_module, start_child  # noqa: E402
 from maniple.core.errors import BadConfig  # noqa: E402
 from maniple.learn.algorithms import find_algorithm, load  # noqa: E402
 from maniple.learn.cluster import ClusterConfig, make_token  # noqa: E402
@@ -145,7 +145,7 @@ def _one_actor(options: Options) -> Iterator[None]:
     import subprocess
 
     config, cluster = options.config, options.cluster
-    words = [sys.executable, "-m", "maniple", "train", algorithm_of(config), "--role", "actor"]
+    words = python_module("maniple", "train", algorithm_of(config), "--role", "actor")
     words += ["--ip", cluster.ip, "--port", str(cluster.port), "--task", config.run.task]
     words += ["--token-file", str(cluster.token_file)]
     words += ["--num-envs", str(config.machine.num_envs)]

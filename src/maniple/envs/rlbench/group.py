@@ -31,6 +31,7 @@ class RLBenchGroup:
                 "one: use as many workers as environments."
             )
         self.config = config
+        self.limit: int | None = config.max_episode_steps
         self._simulator = Simulator(config)
         self._seeds = SeedTree(1, rank)
         self._first_row = first_row
@@ -47,6 +48,9 @@ class RLBenchGroup:
             self._simulator.reset(0, config.variation)
             low_dim = len(np.atleast_1d(self._simulator.observe(False).task_low_dim_state))
         self.contract = contract(config, low_dim)
+
+    faulted = ()
+    """No row is ever out of service: the engine replaces the process."""
 
     def bind(self, arrays: StepArrays) -> None:
         """Report into these arrays from now on."""
@@ -89,7 +93,8 @@ class RLBenchGroup:
         assert out is not None
         out.reward[0] = self._reward
         out.terminated[0] = self._is_over
-        out.truncated[0] = not self._is_over and self._elapsed >= self.config.max_episode_steps
+        is_late = self.limit is not None and self._elapsed >= self.limit
+        out.truncated[0] = not self._is_over and is_late
         extras = out.extras.arrays
         # RLBench ends an episode by success or by failure; a sparse reward is for success.
         is_paid = self._reward > 0.0 or self.config.reward == "dense"

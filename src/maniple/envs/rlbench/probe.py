@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+from maniple.core.child import python_code
 from maniple.envs.coppelia import variables
 
 TIMEOUT_S = 120.0
@@ -20,7 +19,7 @@ def probe(root: Path, with_camera: bool, timeout_s: float = TIMEOUT_S) -> dict[s
     Returns:
         'stage', the last thing that worked ('stepped' is all of it), and 'error', empty if it did.
     """
-    words = [sys.executable, "-c", _SCRIPT, json.dumps(sys.path), str(int(with_camera))]
+    words = python_code(_SCRIPT, str(int(with_camera)))
     env = {**os.environ, **variables(root, with_camera, os.environ)}
     try:
         done = subprocess.run(
@@ -39,15 +38,14 @@ def probe(root: Path, with_camera: bool, timeout_s: float = TIMEOUT_S) -> dict[s
 
 # What is printed goes through a copy of the output: the simulator's own noise goes elsewhere.
 _SCRIPT = """
-import json, os, sys
-sys.path[:] = json.loads(sys.argv[1])
+import os, sys
 out = os.fdopen(os.dup(1), "w", buffering=1)
 say = lambda stage: print("maniple-probe", stage, file=out)
 say("started")
 from maniple.envs.rlbench.config import RLBenchConfig
 from maniple.envs.rlbench.simulator import Simulator
 import numpy as np
-cameras = ("front",) if sys.argv[2] == "1" else ()
+cameras = ("front",) if sys.argv[1] == "1" else ()
 simulator = Simulator(RLBenchConfig("reach_target", cameras=cameras, image_size=(64, 64)))
 say("launched")
 simulator.reset(0, 0)
