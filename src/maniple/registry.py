@@ -37,7 +37,7 @@ EXPERTS: dict[str, str] = {
     "so101/StackCubes-v0": "maniple.envs.so101.experts:stack_cubes",
 }
 
-# RLBench's names: each is a file in envs/panda with a class of that name, and an expert.
+# RLBench's names: each is a file in envs/panda/tasks with a class of that name, and an expert.
 RLBENCH = (
     "reach_target", "push_button", "pick_and_lift", "slide_block_to_target", "open_drawer",
     "close_drawer", "take_lid_off_saucepan", "close_box", "stack_blocks", "push_buttons",
@@ -353,7 +353,8 @@ def _hosted_recipe(id: str | Callable[..., Any], options: dict[str, Any]) -> Rec
 def _is_gymnasium_id(id: str) -> bool:
     import gymnasium
 
-    return id in gymnasium.registry
+    # Gymnasium takes 'module:id' too, and imports the module where the environment is made.
+    return id.rpartition(":")[2] in gymnasium.registry
 
 
 def _take_process_options(options: dict[str, Any]) -> dict[str, Any]:

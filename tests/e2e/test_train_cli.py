@@ -71,6 +71,10 @@ def test_resume_tells_from_where_and_takes_nothing_torn(tmp_path, inside):
         ("train sac --task so101/Reech-v0", "Did you mean so101/Reach-v0"),
         ("train sac --num-envs 0", "num_envs is 0"),
         ("train sac --role boss", "role is 'boss'"),
+        ("train sac --stop-at-success 7", "it is a rate"),
+        ("train sac --utd-ratio inf", "utd_ratio is inf"),
+        ("train sac --agent.lr nan", "lr is nan"),
+        ("train sac --env.robot nowhere:x", "The robot 'nowhere:x' cannot be loaded"),
         ("train drq --task OpenDrawer --backend rlbench", "--backend rlbench"),
         ("train bc --demos 0", "BC needs demonstrations"),
         ("train drq --env.image-size 0 64", "image_size is 0"),
@@ -141,3 +145,9 @@ def test_a_short_spelling_is_the_same_run(tmp_path, inside, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = inside("train", "sac", "--task", "reach", *SMALL, "--json")
     assert json.loads(done.out.splitlines()[-1])["run_dir"] == "runs/sac-so101-Reach-v0-0"
+
+
+@pytest.mark.parametrize("folder", ["/proc/x", "/dev/null"])
+def test_a_folder_that_cannot_be_written_is_named(folder, inside):
+    """In one line."""
+    assert "cannot be written" in inside("train", "sac", *SMALL, "--run-dir", folder, code=2).err

@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 import torch
@@ -22,8 +23,10 @@ from maniple.envs.config import EnvConfig
 from maniple.learn.config import TrainConfig, config_of, preset
 from maniple.learn.loop import train
 from maniple.learn.policy import load_policy
+from maniple.run.checkpoint import digest
 from maniple.run.evaluation import FIRST_SEED, evaluate, wilson
 from maniple.run.folder import RunFolder
+from maniple.run.stop import Stop
 
 TINY = TrainConfig.of(
     num_envs=4, max_steps=600, random_steps=100, training_starts=100, batch_size=32,
@@ -150,7 +153,7 @@ def test_a_run_that_was_stopped_before_its_first_update_goes_on(tmp_path):
 
 def test_the_final_weights_are_evaluated(tmp_path):
     """Also where the run should have ended at a success that it did not reach."""
-    config = TINY.replace(stop_at_success=1.1, eval_period=200, max_steps=500)
+    config = TINY.replace(stop_at_success=1.0, eval_period=200, max_steps=500)
     result = train(config, tmp_path / "run")
     lines = metrics(tmp_path / "run")
     assert result.stopped_by == "steps"
@@ -223,3 +226,104 @@ def test_kinds_that_no_network_reads_are_refused(tmp_path, kind):
     with pytest.raises(BadConfig, match=f"No network here reads 'front_{kind}'"):
         train(TINY.replace(num_envs=2, env=env, agent=DrQConfig()), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_run_folder_with_dots_in_its_path(tmp_path):
+    """The replay that a checkpoint needs is not taken for an old one."""
+    (tmp_path / "sub").mkdir()
+    config = TINY.replace(max_steps=200, eval_n_trajs=0)
+    train(config, tmp_path / "sub" / ".." / "run")
+    assert list((tmp_path / "run" / "replay").glob("*.safetensors"))
+    train(config.replace(max_steps=300), tmp_path / "run", resume=True)
+
+
+def test_work_is_saved_before_the_last_evaluation(tmp_path, monkeypatch):
+    """Whoever asked a run to stop may not wait for the evaluation."""
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("maniple.run.evaluation.Evaluator.__call__", killed)
+    config = TINY.replace(max_steps=200, eval_period=0, checkpoint_period=0)
+    with pytest.raises(KeyboardInterrupt):
+        train(config, tmp_path / "run")
+    monkeypatch.undo()
+    assert train(config.replace(max_steps=300), tmp_path / "run", resume=True).steps == 300
+
+
+def test_changed_settings_stay_for_the_next_resume(tmp_path):
+    """And an unknown new setting of a later version is no difference."""
+    config = TINY.replace(max_steps=200, eval_n_trajs=0)
+    train(config, tmp_path / "run")
+    file = tmp_path / "run" / "config.yaml"
+    file.write_text(file.read_text().replace("  renderer: auto\n", ""))
+    train(config.replace(max_steps=300), tmp_path / "run", resume=True)
+    assert config_of(RunFolder(tmp_path / "run").config()).run.max_steps == 300
+    changed = config.replace(agent=SACConfig(hidden=(32, 32), lr=0.01))
+    with pytest.raises(BadConfig, match=r"begun with agent.lr = 0.001"):
+        train(changed, tmp_path / "run", resume=True)
+
+
+def test_an_old_run_is_refused_in_words(tmp_path):
+    """As version 0.1 left it: another layout, fewer settings."""
+    config = TINY.replace(max_steps=200, eval_n_trajs=0)
+    train(config, tmp_path / "run")
+    (state,) = (tmp_path / "run").glob("checkpoints/step-*/state.json")
+    state.write_text('{"steps": 200, "course": {}}')
+    manifest = state.with_name("manifest.json")
+    entries = json.loads(manifest.read_text())
+    entries["state.json"] = {"bytes": state.stat().st_size, "sha256": digest(state)}
+    manifest.write_text(json.dumps(entries))
+    before = (tmp_path / "run" / "metrics.jsonl").read_text()
+    with pytest.raises(BadConfig, match="another version of maniple"):
+        train(config.replace(max_steps=300), tmp_path / "run", resume=True)
+    assert (tmp_path / "run" / "metrics.jsonl").read_text() == before
+
+
+class Fifty(gymnasium.Env):
+    """Episodes of fifty steps, a reward of 1 each; no success, and no state to store."""
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+    action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        self.steps += 1
+        return np.zeros(2, np.float32), 1.0, False, self.steps == 50, {}
+
+
+@pytest.fixture
+def fifty():
+    """Its id."""
+    gymnasium.register("test/Fifty-v0", Fifty)
+    yield "test/Fifty-v0"
+    del gymnasium.registry["test/Fifty-v0"]
+
+
+def test_episodes_of_a_hosted_environment_begin_anew_after_a_resume(tmp_path, fifty):
+    """Half an episode before and a whole one after are not one of ninety steps."""
+    config = TINY.replace(task=fifty, max_steps=360, eval_n_trajs=0, engine="serial")
+    train(config, tmp_path / "run")
+    train(config.replace(max_steps=1200), tmp_path / "run", resume=True)
+    assert {line.get("train_length", 50.0) for line in metrics(tmp_path / "run")} == {50.0}
+
+
+def test_success_is_not_a_return(tmp_path, fifty):
+    """A task that does not say what success is cannot end at a success rate."""
+    config = TINY.replace(task=fifty, stop_at_success=0.9, engine="serial")
+    with pytest.raises(BadConfig, match="does not say what success is"):
+        train(config, tmp_path / "run")
+    for rate in (-0.1, 1.5, float("nan")):
+        with pytest.raises(BadConfig, match="stop_at_success"):
+            TINY.replace(stop_at_success=rate)
+
+
+def test_imitation_has_no_limit_of_steps():
+    """Its length is a number of updates, whatever that number is."""
+    config = preset("bc").replace(max_updates=150_000)
+    stop = Stop(config.run.max_steps, config.run.max_updates)
+    assert stop.reason(100_000, 100_000) == "" and stop.reason(150_000, 150_000) == "updates"

@@ -95,7 +95,8 @@ def test_time_ends_both_ranks(tmp_path, algorithm):
     folder = tmp_path / "run"
     done = run(algorithm, folder, "--max-minutes", "0.03")
     assert done.returncode == 0, done.stderr[-2000:]
-    assert json.loads(done.stdout.splitlines()[-1])["stopped_by"] == "minutes"
+    answer = json.loads(done.stdout.splitlines()[-1])
+    assert answer["stopped_by"] == "minutes" and answer["steps"] > 0
     check_ranks(folder)
     done = run(algorithm, folder, "--resume")
     assert done.returncode == 0, done.stderr[-2000:]

@@ -61,7 +61,7 @@ def test_files_elsewhere_belong_to_it(checkpoints, tmp_path):
     piece = tmp_path / "replay" / "000.safetensors"
     piece.parent.mkdir()
     piece.write_bytes(b"frames")
-    saved = checkpoints.save(10, STATE_TREE, files=[piece])
+    saved = checkpoints.save(10, STATE_TREE, write_files=lambda: [piece])
     assert saved.files() == [piece] and saved.complaint() is None
     piece.unlink()
     assert "missing" in (saved.complaint() or "")

@@ -79,7 +79,10 @@ def test_a_run_stops_for_one_reason():
     assert stop.reason(10, 5) == "success"
     stop.ask()
     assert stop.reason(0) == "asked" and stop.was_asked
-    assert Stop(max_minutes=-1).reason(0) == "minutes"
+    late = Stop(max_minutes=-1)
+    assert late.reason(0) == "", "the clock starts with the run"
+    late.begin()
+    assert late.reason(0) == "minutes"
 
 
 def test_trees_come_back(tmp_path):

@@ -25,6 +25,7 @@ from maniple.agents.agent import (
 from maniple.agents.augment import random_shift
 from maniple.agents.eye import Eye, EyeConfig, pictures_of, states_of
 from maniple.agents.nets import Policy
+from maniple.core.errors import BadConfig
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.transitions import Transitions
 
@@ -53,6 +54,10 @@ class BCConfig:
 
     discount: float = 0.99
     """Not used in imitation; there so that all agents can be drawn batches alike."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.lr < 1:
+            raise BadConfig(f"lr is {self.lr}; it must be above 0 and below 1.")
 
 
 class BC:

@@ -74,6 +74,8 @@ class SACConfig:
             raise BadConfig(
                 f"critics_used is {self.critics_used}; it must be from 1 to critics={self.critics}."
             )
+        if not 0 < self.lr < 1:
+            raise BadConfig(f"lr is {self.lr}; it must be above 0 and below 1.")
         if not 0 < self.discount <= 1:
             raise BadConfig(f"discount is {self.discount}; it must be above 0 and at most 1.")
 

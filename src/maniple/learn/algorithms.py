@@ -66,6 +66,8 @@ ALGORITHMS: dict[str, Algorithm] = {
         loop="maniple.learn.imitation:train",
         settings={
             "demos": 50,
+            # There is no environment: the length is a number of updates.
+            "max_steps": None,
             "max_updates": 3_000,
             "log_period": 200,
             "eval_period": 0,

@@ -35,9 +35,9 @@ class Collector:
         self._thread = ThreadPoolExecutor(1, "stepping") if config.machine.overlap else None
         self._wait: Callable[[], Any] | None = None
 
-    def reset(self) -> None:
+    def reset(self, seed: int | None = None) -> None:
         """Begin new episodes in all rows."""
-        obs, _ = self.envs.reset(seed=self._config.run.seed)
+        obs, _ = self.envs.reset(seed=self._config.run.seed if seed is None else seed)
         self.obs = dict(self.envs.named(obs))
         self.learner.begin(self.obs)
         self._seen = self._frames.begin(self.obs)
@@ -80,11 +80,13 @@ class Collector:
 
     def load_state(self, state: State) -> None:
         """Go on in the middle of the episodes, or with new ones where rows cannot be restored."""
-        self._stats.load(state["episodes"])
         self._rng.bit_generator.state = state["rng"]
         if state["envs"] is None:
-            self.reset()
+            # New episodes, and not the ones that the run began with.
+            self._stats.load_ended(state["episodes"])
+            self.reset(seed=int(self._rng.integers(2**31)))
             return
+        self._stats.load(state["episodes"])
         self.envs.reset(seed=self._config.run.seed)
         self.envs.set_state(state["envs"])
         self.obs = self.learner.newest()

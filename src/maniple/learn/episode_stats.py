@@ -66,5 +66,9 @@ class EpisodeStats:
         self._length = np.array(state["length"], np.int64)
         self._won = np.array(state["won"], np.bool_)
         self._waiting = np.array(state["waiting"], np.bool_)
+        self.load_ended(state)
+
+    def load_ended(self, state: Mapping[str, Any]) -> None:
+        """Go on after the episodes that ended, with new ones in all rows."""
         self._ended = deque([(e[0], e[1], e[2]) for e in state["ended"]], maxlen=KEPT)
         self.episodes = state["episodes"]

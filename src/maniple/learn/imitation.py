@@ -30,10 +30,10 @@ def train(
 ) -> Result:
     """Imitate until the end that the config names; under torchrun on every rank together."""
     ranks = Ranks(device_of(config.machine.device))
-    envs = make_envs(config, 1)
-    layout, action = envs.layout, envs.action_spec
-    envs.close()
     try:
+        envs = make_envs(config, 1)
+        layout, action = envs.layout, envs.action_spec
+        envs.close()
         learner = Imitator(config, layout, action, ranks)
         with make_run(config, run_dir, ranks, resume, listen, stop) as run:
             if not run.start(learner):

@@ -21,9 +21,9 @@ def train(
     stop: Stop | None = None,
 ) -> Result:
     """Train until the end that the config names; under torchrun on every rank together."""
-    ranks = Ranks(device_of(config.machine.device))
-    envs = make_envs(config, config.machine.num_envs)
+    ranks, envs = Ranks(device_of(config.machine.device)), None
     try:
+        envs = make_envs(config, config.machine.num_envs)
         learner = OffPolicyLearner(config, envs.layout, envs.action_spec, envs.num_envs, ranks)
         collector = Collector(envs, learner, config, ranks)
         with collector, make_run(config, run_dir, ranks, resume, listen, stop) as run:
@@ -37,5 +37,6 @@ def train(
                 run.tick()
             return run.finish()
     finally:
-        envs.close()
+        if envs is not None:
+            envs.close()
         ranks.close()

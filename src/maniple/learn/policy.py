@@ -16,7 +16,7 @@ from maniple.learn.config import config_of
 from maniple.learn.make import is_ours, make_agent, make_envs, stack_of
 from maniple.run.checkpoint import Checkpoint, find
 from maniple.run.evaluation import evaluate
-from maniple.run.folder import RunFolder
+from maniple.run.folder import folder_of
 from maniple.run.store import acting_weights
 
 FILM_FPS = 25
@@ -39,7 +39,7 @@ class Policy:
     def __init__(self, checkpoint: Checkpoint) -> None:
         """Load a checkpoint, refusing weights that do not fit."""
         self.checkpoint = checkpoint
-        self.config = config_of(RunFolder(checkpoint.path.parent.parent).config())
+        self.config = config_of(folder_of(checkpoint.path).config())
         self.stack = stack_of(self.config.agent)
         """Pictures that it sees at once, joined along the last axis."""
         envs = self.envs(1)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,13 @@ class Checkpoint:
         Raises:
             BadConfig: Another version of maniple, or another number of ranks, wrote it.
         """
-        rank, world_size = (0, 1) if ranks is None else (ranks.rank, ranks.world_size)
+        self.check(ranks)
+        rank = 0 if ranks is None else ranks.rank
+        return unsplit(self.about(rank)["state"], self.arrays(rank))
+
+    def check(self, ranks: Ranks | None = None) -> None:
+        """Refuse what another version of maniple, or another number of ranks, wrote."""
+        world_size = 1 if ranks is None else ranks.world_size
         about = self.about()
         if about.get("layout") != LAYOUT:
             raise BadConfig(
@@ -64,7 +70,6 @@ class Checkpoint:
                 f"{world_size} now. Start with --nproc-per-node so that there are "
                 f"{about['world_size']}."
             )
-        return unsplit(self.about(rank)["state"], self.arrays(rank))
 
     def hash(self) -> NDArray[np.uint8]:
         """Return the digest of its manifest, and so of all that it holds."""
@@ -72,7 +77,10 @@ class Checkpoint:
 
     def files(self) -> list[Path]:
         """Files outside its own folder that it needs."""
-        entries = json.loads((self.path / MANIFEST).read_text())
+        try:
+            entries = json.loads((self.path / MANIFEST).read_text())
+        except FileNotFoundError:
+            return []  # Another rank has just removed it.
         # Without the way through this folder, which will be gone before its files are.
         outside = [name for name in entries if name.startswith("..")]
         return [Path(os.path.normpath(self.path / name)) for name in outside]
@@ -109,7 +117,7 @@ class Checkpoints:
         self,
         step: int,
         state: Mapping[str, Any],
-        files: Sequence[Path] = (),
+        write_files: Callable[[], Sequence[Path]] = tuple,
         kind: str = "step",
         keep: int | None = None,
         ranks: Ranks | None = None,
@@ -118,7 +126,7 @@ class Checkpoints:
 
         Args:
             state: A nested table of arrays and plain values.
-            files: Finished files elsewhere in the run that it needs.
+            write_files: Writes what it needs elsewhere in the run, and returns those files.
             kind: 'step', or 'best'.
             ranks: All of them write their own state; the whole appears when all have.
         """
@@ -132,7 +140,7 @@ class Checkpoints:
             part.mkdir()
 
         def write() -> None:
-            _write_part(part, final, rank, world_size, state, files)
+            _write_part(part, final, rank, world_size, state, write_files())
 
         def seal() -> None:
             _seal(part, final, world_size)
@@ -225,9 +233,14 @@ def _seal(part: Path, final: Path, world_size: int) -> None:
         manifest |= json.loads(entries.read_text())
         entries.unlink()
     atomic.write_text(part / MANIFEST, json.dumps(manifest, indent=1))
-    shutil.rmtree(final, ignore_errors=True)
+    # One of the same step goes only when this one has its name.
+    old = final.with_name(f".old-{final.name}")
+    shutil.rmtree(old, ignore_errors=True)
+    if final.exists():
+        final.rename(old)
     part.rename(final)
     atomic.sync_folder(final.parent)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _of_rank(name: str, rank: int) -> str:

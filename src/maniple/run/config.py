@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 
 from maniple.core.errors import BadConfig
 
@@ -14,8 +15,8 @@ class RunConfig:
     task: str = "so101/Reach-v0"
     """A task of 'maniple list', or any Gymnasium id."""
 
-    max_steps: int = 100_000
-    """Environment steps in all, over all rows; under torchrun, per rank."""
+    max_steps: int | None = 100_000
+    """Environment steps in all, over all rows; under torchrun, per rank. None: any number."""
 
     max_updates: int | None = None
     """Updates in all; None: as many as the steps bring."""
@@ -33,6 +34,9 @@ class RunConfig:
         at_least("max_steps", self.max_steps, 1)
         at_least("max_updates", self.max_updates, 1)
         at_least("max_minutes", self.max_minutes, 0)
+        at_least("stop_at_success", self.stop_at_success, 0)
+        if self.stop_at_success is not None and self.stop_at_success > 1:
+            raise BadConfig(f"stop_at_success is {self.stop_at_success}; it is a rate, 0 to 1.")
         at_least("seed", self.seed, 0)
 
 
@@ -58,6 +62,6 @@ class Schedule:
 
 
 def at_least(name: str, value: float | None, least: int) -> None:
-    """Refuse a setting that is too small; None is always accepted."""
-    if value is not None and not value >= least:
+    """Refuse a setting that is too small or not finite; None is always accepted."""
+    if value is not None and not (value >= least and isfinite(value)):
         raise BadConfig(f"{name} is {value}; it must be {least} or larger.")

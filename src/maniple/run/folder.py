@@ -46,7 +46,8 @@ class RunFolder:
     """A folder that says by itself what was run and how."""
 
     def __init__(self, path: str | Path, names: Names | None = None) -> None:
-        self.path = Path(path)
+        # Without '..': files of a run are compared by their paths.
+        self.path = Path(os.path.normpath(path))
         self.names = names or Names()
         self.checkpoints = self.path / self.names.checkpoints
         self.replay = self.path / self.names.replay
@@ -70,7 +71,11 @@ class RunFolder:
     def create(self, config: Any) -> None:
         """Write the settings and the versions."""
         self.check_free()
+        self.write_config(config)
         write_yaml(self.path / VERSIONS, versions())
+
+    def write_config(self, config: Any) -> None:
+        """Write the settings, also of a resumed run that changed some."""
         write_yaml(self.path / CONFIG, plain(config))
 
     def config(self) -> dict[str, Any]:
@@ -85,6 +90,12 @@ class RunFolder:
         if not isinstance(found, dict):
             raise BadConfig(f"{path} should hold a table of settings, not {type(found).__name__}.")
         return found
+
+
+def folder_of(path: Path) -> RunFolder:
+    """Return the run folder that a checkpoint is in, whatever lies between."""
+    found = next((parent for parent in path.parents if (parent / CONFIG).exists()), path.parent)
+    return RunFolder(found)
 
 
 def plain(value: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from maniple.core.errors import BadConfig
 from maniple.run.config import RunConfig, Schedule
 from maniple.run.evaluation import Evaluation, Evaluator
 from maniple.run.learner import Learner, Part
@@ -102,6 +103,8 @@ class Run:
         torch.set_num_threads(self._threads)
         self.ranks.check_equal("weights", learner.weights())
         counters = learner.counters()
+        self._mark = (perf_counter(), counters.steps, counters.updates)
+        self.stop.begin()
         self._listen(counters.steps, {"updates": counters.updates, "replay": counters.replay})
         return found is not None
 
@@ -118,7 +121,7 @@ class Run:
         if self._due["evaluation"](steps):
             self._evaluate()
             wanted = self.config.stop_at_success
-            if wanted is not None and self.last and self.last.score >= wanted:
+            if wanted is not None and self.last and self.last.success_rate >= wanted:
                 self.stop.succeed()
                 return
         if self._due["log"](steps):
@@ -127,8 +130,10 @@ class Run:
             self._save()
 
     def finish(self) -> Result:
-        """Evaluate the final weights, report and save a last time, and sum up."""
+        """Save, evaluate the final weights, report and save again, and sum up."""
         counters = self.learner.counters()
+        # First of all: whoever asked us to stop may not wait for an evaluation.
+        self._save()
         if self._evaluator is None or self._evaluated_updates == counters.updates:
             self._report(self._scores())
         else:
@@ -158,6 +163,10 @@ class Run:
         began, counters = perf_counter(), self.learner.counters()
         self.last = self._evaluator(lambda obs: self.learner.act(obs, explore=False))
         self._evaluated_updates = counters.updates
+        if self.last.successes is None and self.config.stop_at_success is not None:
+            raise BadConfig(
+                f"{self.config.task} does not say what success is: leave --stop-at-success out."
+            )
         if self.last.score > self.best:
             self.best = self.last.score
             self.store.save_policy(counters.steps, self.learner.weights(), self._scores())

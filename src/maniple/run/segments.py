@@ -8,6 +8,7 @@ from typing import Protocol
 
 from numpy.typing import NDArray
 
+from maniple.core.errors import BadConfig
 from maniple.run.checkpoint import read_arrays, write_arrays
 
 
@@ -33,7 +34,9 @@ class Segments:
         """Write what is new; return all files that together are the replay."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._files = [f for f in self._files if _range(f)[1] >= replay.oldest()]
-        since = max(_range(self._files[-1])[1] if self._files else 0, replay.oldest())
+        # One step again: a reset after a resume marks the last stored step as leading nowhere.
+        last = _range(self._files[-1])[1] - 1 if self._files else 0
+        since = max(last, replay.oldest(), 0)
         path = self.folder / f"{since:09d}-{replay.total:09d}.safetensors"
         write_arrays(path, replay.segment(since))
         if not (self._files and self._files[-1] == path):
@@ -42,17 +45,23 @@ class Segments:
 
     def load(self, replay: Replay, files: Sequence[Path]) -> None:
         """Put this rank's pieces back in order."""
-        self._files = sorted(f for f in files if Path(f).parent == self.folder)
+        self._files = sorted(f for f in files if _same(f.parent, self.folder))
+        if not self._files and replay.total == 0:
+            raise BadConfig(f"The checkpoint names no replay in {self.folder}.")
         for file in self._files:
             since, total = _range(file)
             replay.restore(read_arrays(file), since, total)
 
     def forget(self, needed: Sequence[Path]) -> None:
         """Delete the files that no checkpoint needs any more."""
-        wanted = set(needed)
+        wanted = {file.name for file in needed if _same(file.parent, self.folder)}
         for file in self.folder.glob("*.safetensors*"):
-            if file not in wanted:
+            if file.name not in wanted:
                 file.unlink(missing_ok=True)
+
+
+def _same(a: Path, b: Path) -> bool:
+    return a.resolve() == b.resolve()
 
 
 def _range(path: Path) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any
 
 REASONS = ("", "steps", "updates", "minutes", "success", "asked")
-"""In the order of their weight: what most ranks must know is the last that holds anywhere."""
+"""Why a run ends. Where ranks have different reasons, the last of them in this order counts."""
 IMPATIENT_S = 1.0
 """A second signal within this time is torchrun repeating the first one."""
 
@@ -24,9 +24,15 @@ class Stop:
         max_minutes: float | None = None,
     ) -> None:
         self.max_steps, self.max_updates = max_steps, max_updates
-        self._deadline = None if max_minutes is None else monotonic() + 60 * max_minutes
+        self.max_minutes = max_minutes
+        self._deadline: float | None = None
         self._asked_at: float | None = None
         self._has_succeeded = False
+
+    def begin(self) -> None:
+        """Start the clock: what came before, such as making demonstrations, does not count."""
+        if self.max_minutes is not None:
+            self._deadline = monotonic() + 60 * self.max_minutes
 
     @property
     def was_asked(self) -> bool:

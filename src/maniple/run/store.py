@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,8 @@ class Store:
                 f"{torn[0]}. {self.checkpoints.folder} holds no whole checkpoint to go on from; "
                 "begin anew in another folder, without --resume."
             )
+        if self._found is not None:
+            self._found.check(ranks)
         if resume and self.folder.is_used:
             _check_same(self.folder.config(), self._settings, free)
         else:
@@ -61,9 +63,18 @@ class Store:
         self._ranks.wait()
         if not self._ranks.is_main:
             return
-        self._lock = RunLock(self.folder.path)
-        if not (self._resume and self.folder.is_used):
-            self.folder.create(self._settings)
+        try:
+            self._lock = RunLock(self.folder.path)
+            if self._resume and self.folder.is_used:
+                # With the settings that were changed, so that the next resume has them too.
+                self.folder.write_config(self._settings)
+            else:
+                self.folder.create(self._settings)
+        except OSError as error:
+            raise BadConfig(
+                f"The run folder {self.folder.path} cannot be written ({error.strerror}). Name "
+                "another --run-dir."
+            ) from error
         step = self._found.step if self._found else (0 if self._resume else None)
         self._log = Log(self.folder, step)
 
@@ -74,8 +85,10 @@ class Store:
 
     def save(self, step: int, state: dict[str, Any], replay: Replay | None) -> None:
         """Write a checkpoint that a run can go on from; every rank adds its own part."""
-        files = self._segments.save(replay) if replay is not None else []
-        self.checkpoints.save(step, state, files, ranks=self._ranks)
+        write = (lambda: self._segments.save(replay)) if replay is not None else list
+        self.checkpoints.save(step, state, write, ranks=self._ranks)
+        # Rank 0 has removed old checkpoints: not before that may the others look at what is left.
+        self._ranks.wait()
         needed = [f for checkpoint in self.checkpoints.whole() for f in checkpoint.files()]
         self._segments.forget(needed)
 
@@ -119,9 +132,19 @@ def acting_weights(checkpoint: Checkpoint) -> dict[str, NDArray]:
 
 
 def _check_same(old: dict[str, Any], new: dict[str, Any], free: Collection[str]) -> None:
-    for name in new:
-        if name not in free and old.get(name) != new[name]:
+    """Refuse a setting that differs; one that the old run did not know yet was at its default."""
+    for name, before, now in _differences("", old, new):
+        if name not in free:
             raise BadConfig(
-                f"This run was begun with {name} = {old.get(name)!r}; it cannot go on with "
-                f"{new[name]!r}. Leave that option as it was, or begin another --run-dir."
+                f"This run was begun with {name} = {before!r}; it cannot go on with {now!r}. Leave "
+                "that option as it was, or begin another --run-dir."
             )
+
+
+def _differences(at: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple]:
+    for name in new.keys() & old.keys():
+        place = f"{at}.{name}" if at else name
+        if isinstance(old[name], dict) and isinstance(new[name], dict):
+            yield from _differences(place, old[name], new[name])
+        elif old[name] != new[name]:
+            yield place, old[name], new[name]

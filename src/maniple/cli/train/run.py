@@ -20,6 +20,7 @@ require("torch")
 from maniple.cli.train.screen import Screen  # noqa: E402  (torch is asked for first)
 from maniple.core.child import python_module, start_child  # noqa: E402
 from maniple.core.errors import BadConfig  # noqa: E402
+from maniple.core.rank import Rank  # noqa: E402
 from maniple.learn.algorithms import find_algorithm, load  # noqa: E402
 from maniple.learn.cluster import ClusterConfig, make_token  # noqa: E402
 from maniple.learn.config import TrainConfig, algorithm_of, config_of, preset  # noqa: E402
@@ -93,7 +94,7 @@ def run(options: Options) -> dict[str, Any]:
     stop = Stop(config.run.max_steps, config.run.max_updates, config.run.max_minutes)
     if options.cluster.role == "actor":
         return act_for_learner(config, options.cluster, options.json)
-    if options.resume:
+    if options.resume and Rank.here().is_main:
         _tell_from_where(run_dir)
     with Screen(config, run_dir, is_quiet=options.json) as screen, stop.on_signals():
         result = _train(options, run_dir, screen, stop)
@@ -129,6 +130,8 @@ def _train(options: Options, run_dir: Path, screen: Screen, stop: Stop) -> Resul
         return train(config, run_dir, options.resume, screen.listen, stop)
     if algorithm_of(config) == "bc":
         raise BadConfig("Imitation needs no actors: leave --role out.")
+    if Rank.here().world_size > 1:
+        raise BadConfig("A learner with actors is one process: start it without torchrun.")
     from maniple.learn.ray_learner import train
 
     if role == "learner":
@@ -170,6 +173,7 @@ def act_for_learner(config: TrainConfig, cluster: ClusterConfig, is_quiet: bool)
     print(f"Looking for a learner at {where} (it is started with --role learner).", file=sys.stderr)
     # An actor plays as long as it is wanted.
     stop = Stop(max_minutes=config.run.max_minutes)
+    stop.begin()
     with stop.on_signals():
         actor = Actor(config, cluster)
         if not is_quiet:

@@ -63,9 +63,7 @@ class Screen:
             self._begin()
             return
         rate = metrics.get("clock/steps_per_s", 0.0)
-        limits = [self._config.run.max_steps, self._config.run.max_updates]
-        end = min(limit for limit in limits if limit is not None)
-        left_s = max(end - step, 0) / rate if rate > 0 else float("nan")
+        left_s = self._left_s(step, metrics)
         line = (
             f"{step:,}",
             _percent(metrics.get("success")),
@@ -83,6 +81,16 @@ class Screen:
             self._live.update(self._table())
         else:
             self._console.print(_line(line))
+
+    def _left_s(self, step: int, metrics: Mapping[str, float]) -> float:
+        """Seconds to whichever limit comes first; NaN: not known."""
+        run = self._config.run
+        limits = (
+            (run.max_steps, step, metrics.get("clock/steps_per_s", 0.0)),
+            (run.max_updates, metrics.get("updates", 0), metrics.get("clock/updates_per_s", 0.0)),
+        )
+        left = [max(end - now, 0) / rate for end, now, rate in limits if end is not None and rate]
+        return min(left, default=float("nan"))
 
     def sum_up(self, answer: Mapping[str, Any]) -> None:
         """Tell the end."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from maniple.core.errors import unknown
+from maniple.core.errors import BadConfig, unknown
 
 if TYPE_CHECKING:
     from maniple.sim.robots.robot import Robot
@@ -28,4 +28,10 @@ def find_robot(robot: str | Robot) -> Robot:
     if where is None:
         raise unknown("robot", robot, ROBOTS, "'maniple list --robots'")
     module, _, attribute = where.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise BadConfig(
+            f"The robot {robot!r} cannot be loaded: {error}. Robots are: {', '.join(ROBOTS)}; one "
+            "of your own is 'module:NAME'."
+        ) from error
