@@ -32,9 +32,14 @@ if os.getppid() == int(sys.argv[1]):
 
 # -P keeps the working folder out of the path: a file there that is named like a module of ours or
 # of the standard library must not run.
+# What PYTHONPATH says by now comes after what the parent has.
+_TAKE_PATH = (
+    "import json, sys; path = json.loads(sys.argv.pop(1)); "
+    "sys.path[:] = path + [entry for entry in sys.path if entry not in path]; del path\n"
+)
 _RUN_MODULE = (
-    "import json, runpy, sys; sys.path[:] = json.loads(sys.argv[1]); del sys.argv[:2]; "
-    "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
+    f"{_TAKE_PATH}del sys.argv[0]\n"
+    "import runpy; runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
 )
 
 
@@ -56,8 +61,7 @@ def python_module(module: str, *words: str) -> list[str]:
 
 def python_code(code: str, *words: str) -> list[str]:
     """Return the command that runs a text in a new Python, which finds what this one finds."""
-    begin = f"import json, sys; sys.path[:] = json.loads(sys.argv.pop(1))\n{code}"
-    return [sys.executable, "-P", "-c", begin, json.dumps(safe_path()), *words]
+    return [sys.executable, "-P", "-c", _TAKE_PATH + code, json.dumps(safe_path()), *words]
 
 
 @contextlib.contextmanager
