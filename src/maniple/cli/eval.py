@@ -100,7 +100,9 @@ class _Ticker:
 
 
 def _film(options: Options, policy: Any, result: Any, checkpoint: Path) -> list[str]:
-    folder = options.out or checkpoint.parent.parent / "videos"
+    from maniple.run.folder import folder_of
+
+    folder = options.out or folder_of(checkpoint).videos
     order = sorted(range(result.episodes), key=lambda k: result.returns[k])
     films = []
     for name, k in (("worst", order[0]), ("best", order[-1])):
