@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -321,7 +322,7 @@ class Polite(Telling):
     """Starts a program that removes its file when it is asked to end, and one that does not end."""
 
     def reset(self, *, seed=None, options=None):
-        self.file = f"/tmp/maniple-polite-{os.getpid()}"
+        self.file = str(Path(tempfile.gettempdir()) / f"maniple-polite-{os.getpid()}")
         words = f"trap 'rm {self.file}; exit' TERM; touch {self.file}; while :; do sleep 0.01; done"
         self.pids = [
             subprocess.Popen(["sh", "-c", words]).pid,
