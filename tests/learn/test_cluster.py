@@ -124,6 +124,7 @@ def test_a_port_in_use_is_named_at_once(tmp_path):
     """By another program: no head is looked for there, and no other is disturbed."""
     import socket
 
+    pytest.importorskip("ray")
     from maniple.learn.cluster import Cluster, ClusterConfig, ClusterError
 
     with socket.create_server(("127.0.0.1", 0)) as other:
