@@ -12,6 +12,7 @@ PLACES = frozenset(
     {
         *("xpos", "xquat", "xmat", "xipos", "ximat"),
         *("geom_xpos", "geom_xmat", "site_xpos", "site_xmat"),
+        *("cam_xpos", "cam_xmat", "light_xpos", "light_xdir"),
     }
 )
 """Fields of MjData that follow from joint positions and mocap bodies alone."""
@@ -20,6 +21,7 @@ SHAPES = frozenset(
     {
         *("body_pos", "body_quat", "body_ipos", "body_iquat", "jnt_pos", "jnt_axis", "qpos0"),
         *("geom_pos", "geom_quat", "site_pos", "site_quat"),
+        *("cam_pos", "cam_quat", "light_pos", "light_dir"),
         *("body_sameframe", "geom_sameframe", "site_sameframe"),
     }
 )

@@ -63,6 +63,11 @@ class Paint:
     def __bool__(self) -> bool:
         return bool(self._parts)
 
+    def apply_all(self, rgba: NDArray, userdata: NDArray) -> None:
+        """Write the colours of all rows, (rows, geoms, 4), as their notes say."""
+        for at, geoms in self._parts:
+            rgba[:, geoms, :3] = _RGB[userdata[:, at].astype(np.intp)][:, None]
+
     def apply(self, model: mujoco.MjModel, userdata: NDArray) -> None:
         """Colour a model as one row's notes say."""
         for at, geoms in self._parts:

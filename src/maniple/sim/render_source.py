@@ -5,7 +5,11 @@ from __future__ import annotations
 import copy
 
 import mujoco
+import numpy as np
+from numpy.typing import NDArray
 
+from maniple.sim.fast.support import geom_colours
+from maniple.sim.kinematics import PLACES
 from maniple.sim.paint import Paint
 from maniple.sim.simulation import Simulation
 
@@ -21,6 +25,29 @@ class SimulationSource:
         self._data: mujoco.MjData | None = None
         # Colours are written into a copy: the simulated model stays as it is.
         self._coloured = copy.copy(sim.model) if self.paint else sim.model
+        self.threads = sim.batch.nthread
+        self._plain_rgba = geom_colours(sim.model)
+
+    def field(self, name: str) -> tuple[NDArray, bool]:
+        """Return an array of MjData or MjModel, and whether it has a part for each row."""
+        if name in PLACES:
+            return self.sim.bind(name), True
+        if name == "geom_rgba":
+            return self._colours()
+        own = self.sim.expanded(name)
+        return (getattr(self.model, name), False) if own is None else (own, True)
+
+    def _colours(self) -> tuple[NDArray[np.float32], bool]:
+        own = self.sim.expanded("geom_rgba")
+        if own is None and not self.paint:
+            return self._plain_rgba, False
+        if own is None:
+            colours = np.repeat(self._plain_rgba[None], self.sim.rows, 0)
+        else:
+            colours = geom_colours(self.model, own)
+        if self.paint:
+            self.paint.apply_all(colours, self.sim.bind("userdata"))
+        return colours, True
 
     def load(self, row: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
         """Return a row's own model and state; they are valid until the next call."""
@@ -43,7 +70,16 @@ class DataSource:
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         self.model = model
+        self.threads = 1
         self._data = data
+
+    def field(self, name: str) -> tuple[NDArray, bool]:
+        """Return an array of the data or the model, and whether it has a part for each row."""
+        if name in PLACES:
+            return getattr(self._data, name)[None], True
+        if name == "geom_rgba":
+            return geom_colours(self.model), False
+        return getattr(self.model, name), False
 
     def load(self, row: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
         """Return the model and its data."""

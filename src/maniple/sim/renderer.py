@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import mujoco
 
 RENDERERS: dict[str, str] = {
+    "fast": "maniple.sim.fast.renderer:FastRenderer",
     "mujoco": "maniple.sim.gl_renderer:GLRenderer",
     "rays": "maniple.sim.ray_renderer:RayRenderer",
 }
@@ -33,9 +34,18 @@ class RenderSource(Protocol):
 
     model: mujoco.MjModel
     """The model that all rows share, before randomisation and colours."""
+    threads: int
+    """How many threads may draw, the caller's included."""
 
     def load(self, row: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
         """Return a row's own model and state; they are valid until the next call."""
+        ...
+
+    def field(self, name: str) -> tuple[NDArray, bool]:
+        """Return an array of MjData or MjModel as it is now, and whether its first axis is the row.
+
+        Places (`geom_xpos`, `cam_xmat` and so on) have one; colours are those that are drawn.
+        """
         ...
 
 

@@ -138,6 +138,10 @@ class Simulation:
             found = self._expanded[field] = self.batch.expand(field)
         return found
 
+    def expanded(self, field: str) -> NDArray | None:
+        """Return a model field's values per row, (rows, ...), or None where rows share it."""
+        return self._expanded.get(field)
+
     def expanded_row(self, row: int) -> dict[str, NDArray]:
         """Copy what one row has of the expanded model fields."""
         return {name: field[row].copy() for name, field in self._expanded.items()}

@@ -1,0 +1,116 @@
+// Canvases of what does not move, kept by all that they depend on, up to a number of bytes.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <unordered_map>
+
+#include "scene.h"
+
+// Memory for one canvas, which grows as needed.
+class CanvasMemory {
+ public:
+  CanvasMemory() = default;
+  CanvasMemory(const CanvasMemory&) = delete;
+  ~CanvasMemory() { std::free(memory_); }
+
+  static size_t bytes_of(int width, int height) {
+    return 8 * ((size_t)(width + SLACK) * height + SLACK);
+  }
+
+  Canvas canvas(int width, int height) {
+    const size_t bytes = (bytes_of(width, height) + 63) / 64 * 64;
+    if (bytes > size_) {
+      std::free(memory_);
+      memory_ = std::aligned_alloc(64, bytes);
+      size_ = memory_ ? bytes : 0;
+      if (!memory_) throw std::bad_alloc();
+    }
+    const int pitch = width + SLACK;
+    float* depth = (float*)memory_;
+    return {width, height, pitch, depth, (uint32_t*)(depth + (size_t)pitch * height + SLACK)};
+  }
+
+ private:
+  void* memory_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Two independent 64-bit sums: that two different scenes meet in both is not a matter of luck.
+class LayerKey {
+ public:
+  void add(const void* data, size_t bytes) {
+    const char* p = (const char*)data;
+    for (; bytes >= 8; bytes -= 8, p += 8) mix(p, 8);
+    if (bytes) mix(p, bytes);
+  }
+  bool operator==(const LayerKey& other) const { return a_ == other.a_ && b_ == other.b_; }
+  struct Hash {
+    size_t operator()(const LayerKey& key) const { return (size_t)key.a_; }
+  };
+
+ private:
+  void mix(const char* p, size_t bytes) {
+    uint64_t word = 0;
+    std::memcpy(&word, p, bytes);
+    a_ = (a_ ^ word) * 0x9e3779b97f4a7c15ull;
+    a_ ^= a_ >> 29;
+    b_ = (b_ + word) * 0xd6e8feb86659fd93ull;
+    b_ ^= b_ >> 32;
+  }
+  uint64_t a_ = 0x243f6a8885a308d3ull, b_ = 0x13198a2e03707344ull;
+};
+
+struct KeptLayer {
+  CanvasMemory memory;
+  Canvas canvas;
+  long used;
+};
+
+class Layers {
+ public:
+  explicit Layers(size_t budget) : budget_(budget) {}
+
+  size_t bytes() const { return bytes_; }
+
+  // A new call of render begins.
+  void begin() { now_++; }
+
+  // Return a layer, to be drawn where it is new; null where there is no room.
+  KeptLayer* find(const LayerKey& key, int width, int height, bool& is_new) {
+    auto found = layers_.find(key);
+    if (found == layers_.end()) {
+      const size_t bytes = CanvasMemory::bytes_of(width, height);
+      if (bytes_ + bytes > budget_) forget();
+      if (bytes_ + bytes > budget_) return nullptr;
+      auto layer = std::make_unique<KeptLayer>();
+      layer->canvas = layer->memory.canvas(width, height);
+      found = layers_.emplace(key, std::move(layer)).first;
+      bytes_ += bytes;
+      is_new = true;
+    }
+    found->second->used = now_;
+    return found->second.get();
+  }
+
+ private:
+  // Drop what the last calls had no use for. Dropping what is still in use would mean to draw
+  // every layer again in every call.
+  void forget() {
+    for (auto it = layers_.begin(); it != layers_.end();) {
+      if (it->second->used >= now_ - 2) {
+        ++it;
+        continue;
+      }
+      bytes_ -= CanvasMemory::bytes_of(it->second->canvas.width, it->second->canvas.height);
+      it = layers_.erase(it);
+    }
+  }
+
+  size_t budget_, bytes_ = 0;
+  long now_ = 0;
+  std::unordered_map<LayerKey, std::unique_ptr<KeptLayer>, LayerKey::Hash> layers_;
+};

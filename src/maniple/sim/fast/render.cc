@@ -1,0 +1,134 @@
+// Draw many rows through many cameras, on several threads, keeping what does not move.
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <unordered_map>
+#include <vector>
+
+#include "layers.h"
+#include "pool.h"
+#include "scene.h"
+#include "widest.h"
+
+namespace {
+
+void draw(int lanes, const Scene& s, const View& v, Canvas& c, int layers, bool is_new) {
+  lanes == 8 ? lanes8::draw(s, v, c, layers, is_new) : lanes4::draw(s, v, c, layers, is_new);
+}
+
+View view_of(const Rows& rows, const Order& order, int row, int camera) {
+  View v;
+  v.geom_xpos = rows.geom_xpos.row<double>(row);
+  v.geom_xmat = rows.geom_xmat.row<double>(row);
+  v.geom_size = rows.geom_size.row<double>(row);
+  v.geom_rgba = rows.geom_rgba.row<float>(row);
+  v.light_xpos = rows.light_xpos.row<double>(row);
+  v.light_xdir = rows.light_xdir.row<double>(row);
+  v.light_ambient = rows.light_ambient.row<float>(row);
+  v.light_diffuse = rows.light_diffuse.row<float>(row);
+  v.light_specular = rows.light_specular.row<float>(row);
+  v.has_shadows = order.has_shadows;
+  if (camera < 0) {
+    v.pos = order.free_view.pos;
+    v.mat = order.free_view.mat;
+    v.fovy = order.free_view.fovy;
+  } else {
+    v.pos = rows.cam_xpos.row<double>(row) + 3 * camera;
+    v.mat = rows.cam_xmat.row<double>(row) + 9 * camera;
+    v.fovy = rows.cam_fovy.row<double>(row)[camera];
+  }
+  return v;
+}
+
+// All that the still part of a picture depends on.
+LayerKey key_of(const Scene& scene, const View& v, int width, int height) {
+  LayerKey key;
+  const int32_t size[4] = {width, height, v.has_shadows, scene.geoms};
+  key.add(size, sizeof size);
+  key.add(v.pos, 3 * sizeof(double));
+  key.add(v.mat, 9 * sizeof(double));
+  key.add(&v.fovy, sizeof(double));
+  key.add(v.light_xpos, 3 * scene.lights * sizeof(double));
+  key.add(v.light_xdir, 3 * scene.lights * sizeof(double));
+  key.add(v.light_ambient, 3 * scene.lights * sizeof(float));
+  key.add(v.light_diffuse, 3 * scene.lights * sizeof(float));
+  key.add(v.light_specular, 3 * scene.lights * sizeof(float));
+  for (int g = 0; g < scene.geoms; g++) {
+    if (!scene.is_still[g] || !scene.is_visible[g]) continue;
+    key.add(v.geom_xpos + 3 * g, 3 * sizeof(double));
+    key.add(v.geom_xmat + 9 * g, 9 * sizeof(double));
+    key.add(v.geom_size + 3 * g, 3 * sizeof(double));
+    key.add(v.geom_rgba + 4 * g, 4 * sizeof(float));
+  }
+  return key;
+}
+
+// A canvas of this thread's own, as large as the largest that it has drawn.
+Canvas scratch(int width, int height) {
+  static thread_local CanvasMemory memory;
+  return memory.canvas(width, height);
+}
+
+}  // namespace
+
+extern "C" {
+
+void* layers_new(int64_t bytes) { return new (std::nothrow) Layers((size_t)bytes); }
+void layers_free(void* layers) { delete (Layers*)layers; }
+int64_t layers_bytes(void* layers) { return (int64_t)((Layers*)layers)->bytes(); }
+
+// Returns 0, or 1 where there is not enough memory.
+int render(const Scene* scene, const Rows* rows, const Order* order, void* kept) {
+  try {
+    Layers* layers = (Layers*)kept;
+    const int count = order->rows * order->cameras, n = order->supersampling;
+    const int width = order->width * n, height = order->height * n;
+    std::vector<const KeptLayer*> layer(count, nullptr);
+    std::vector<std::pair<KeptLayer*, int>> missing;
+    if (layers) {
+      layers->begin();
+      for (int k = 0; k < count; k++) {
+        const Output& out = order->output[k % order->cameras];
+        if (!out.is_still) continue;
+        const View v = view_of(*rows, *order, order->row[k / order->cameras], out.camera);
+        bool is_new = false;
+        KeptLayer* found = layers->find(key_of(*scene, v, width, height), width, height, is_new);
+        layer[k] = found;
+        if (is_new) missing.push_back({found, k});
+      }
+    }
+    kernel::Pool& pool = kernel::Pool::get();
+    pool.run((int)missing.size(), order->threads, [&](int m) {
+      const int k = missing[m].second;
+      const int camera = order->output[k % order->cameras].camera;
+      const View v = view_of(*rows, *order, order->row[k / order->cameras], camera);
+      draw(order->lanes, *scene, v, missing[m].first->canvas, STILL, true);
+    });
+    pool.run(count, order->threads, [&](int k) {
+      const int at = k / order->cameras;
+      const Output& out = order->output[k % order->cameras];
+      const View v = view_of(*rows, *order, order->row[at], out.camera);
+      Canvas canvas = scratch(width, height);
+      if (layer[k]) {
+        const Canvas& still = layer[k]->canvas;
+        const size_t bytes = sizeof(float) * still.pitch * still.height;
+        std::memcpy(canvas.inverse_depth, still.inverse_depth, bytes);
+        std::memcpy(canvas.colour, still.colour, bytes);
+        draw(order->lanes, *scene, v, canvas, MOVING, false);
+      } else {
+        draw(order->lanes, *scene, v, canvas, STILL | MOVING, true);
+      }
+      const auto finish = order->lanes == 8 ? lanes8::finish : lanes4::finish;
+      finish(canvas, n, out.rgb ? out.rgb + at * out.rgb_stride : nullptr,
+             out.depth ? (float*)((char*)out.depth + at * out.depth_stride) : nullptr,
+             out.segmentation
+                 ? (int32_t*)((char*)out.segmentation + at * out.segmentation_stride)
+                 : nullptr);
+    });
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return 1;
+  }
+}
+}

@@ -1,0 +1,92 @@
+// What Python hands to the kernels. `structs.py` has the same fields in the same order.
+#pragma once
+
+#include <cstdint>
+
+// One array that all rows share (stride 0) or that has a part for each row.
+struct Field {
+  const void* at;
+  int64_t stride;  // bytes from one row to the next
+
+  template <class T>
+  const T* row(int row) const {
+    return (const T*)((const char*)at + stride * row);
+  }
+};
+
+// What the rows' model is made of. Geoms and lights are numbered as MuJoCo numbers them.
+struct Scene {
+  int32_t geoms, lights, sky_width, has_headlight;
+  float near, far;  // metres from the camera
+  const int32_t* type;
+  const uint8_t *is_visible, *is_still;
+  const float *emission, *specular, *shininess;
+  const int32_t* sky;  // six square faces, 0xBBGGRR each
+  const int32_t* light_is_point;
+  const uint8_t *light_is_active, *light_casts_shadow;
+  const float* attenuation;  // (lights, 3)
+  const float* headlight;    // ambient, diffuse, specular
+};
+
+// Where things are and how they look, of every row.
+struct Rows {
+  Field geom_xpos, geom_xmat, geom_size, geom_rgba;
+  Field cam_xpos, cam_xmat, cam_fovy;
+  Field light_xpos, light_xdir, light_ambient, light_diffuse, light_specular;
+};
+
+// Where the pictures of one camera go; a null pointer is a kind that nobody wants.
+struct Output {
+  int32_t camera;  // -1: the free view
+  int32_t is_still;
+  uint8_t* rgb;
+  float* depth;
+  int32_t* segmentation;
+  int64_t rgb_stride, depth_stride, segmentation_stride;  // bytes from one picture to the next
+};
+
+struct FreeView {
+  double pos[3], mat[9], fovy;
+};
+
+struct Order {
+  int32_t rows, cameras, width, height;
+  int32_t supersampling;  // 1, or 2 for 2 x 2 rays per pixel
+  int32_t has_shadows;
+  int32_t threads, lanes;
+  const int32_t* row;
+  const Output* output;
+  FreeView free_view;
+};
+
+// One picture to draw, with the pointers of its row.
+struct View {
+  const double *geom_xpos, *geom_xmat, *geom_size;
+  const float* geom_rgba;
+  const double *light_xpos, *light_xdir;
+  const float *light_ambient, *light_diffuse, *light_specular;
+  const double *pos, *mat;
+  double fovy;
+  int32_t has_shadows;
+};
+
+// Inverse depth, and colour with the geom's number plus one in the top byte, of every ray.
+struct Canvas {
+  int32_t width, height, pitch;
+  float* inverse_depth;
+  uint32_t* colour;
+};
+
+enum Layer { STILL = 1, MOVING = 2 };
+constexpr int MAX_GEOMS = 254;
+constexpr int MAX_LIGHTS = 8;  // the headlight included
+constexpr int SLACK = 16;      // a vector may reach so far beyond the end of a row
+
+#define DECLARE_KERNEL(name)                                                                 \
+  namespace name {                                                                           \
+  void draw(const Scene& scene, const View& view, Canvas& canvas, int layers, bool is_new);  \
+  void finish(const Canvas& canvas, int supersampling, uint8_t* rgb, float* depth,           \
+              int32_t* segmentation);                                                        \
+  }
+DECLARE_KERNEL(lanes8)
+DECLARE_KERNEL(lanes4)

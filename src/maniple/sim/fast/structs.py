@@ -1,0 +1,88 @@
+"""The structs of `scene.h` in Python: same fields, same order."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import c_double, c_float, c_int32, c_int64, c_void_p
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Field(ctypes.Structure):
+    """One array that all rows share (stride 0), or that has a part for each row."""
+
+    _fields_ = [("at", c_void_p), ("stride", c_int64)]
+
+    @classmethod
+    def of(cls, array: NDArray, is_per_row: bool) -> Field:
+        """Point at an array; what is inside a row must be contiguous."""
+        inside = array[0] if is_per_row and len(array) else array
+        assert inside.flags.c_contiguous, "rows must be contiguous inside"
+        return cls(array.ctypes.data, array.strides[0] if is_per_row else 0)
+
+
+class Scene(ctypes.Structure):
+    """What the rows' model is made of."""
+
+    _fields_ = [
+        *((name, c_int32) for name in ("geoms", "lights", "sky_width", "has_headlight")),
+        ("near", c_float),
+        ("far", c_float),
+        *((name, c_void_p) for name in ("type", "is_visible", "is_still")),
+        *((name, c_void_p) for name in ("emission", "specular", "shininess", "sky")),
+        *((name, c_void_p) for name in ("light_is_point", "light_is_active")),
+        *((name, c_void_p) for name in ("light_casts_shadow", "attenuation", "headlight")),
+    ]
+
+
+ROW_FIELDS = (
+    *("geom_xpos", "geom_xmat", "geom_size", "geom_rgba"),
+    *("cam_xpos", "cam_xmat", "cam_fovy"),
+    *("light_xpos", "light_xdir", "light_ambient", "light_diffuse", "light_specular"),
+)
+
+
+class Rows(ctypes.Structure):
+    """Where things are and how they look, of every row."""
+
+    _fields_ = [(name, Field) for name in ROW_FIELDS]
+
+
+class Output(ctypes.Structure):
+    """Where the pictures of one camera go."""
+
+    _fields_ = [
+        ("camera", c_int32),
+        ("is_still", c_int32),
+        *((name, c_void_p) for name in ("rgb", "depth", "segmentation")),
+        *((name, c_int64) for name in ("rgb_stride", "depth_stride", "segmentation_stride")),
+    ]
+
+
+class FreeView(ctypes.Structure):
+    """The view of camera -1."""
+
+    _fields_ = [("pos", c_double * 3), ("mat", c_double * 9), ("fovy", c_double)]
+
+
+class Order(ctypes.Structure):
+    """What is to be drawn."""
+
+    _fields_ = [
+        *((name, c_int32) for name in ("rows", "cameras", "width", "height")),
+        *((name, c_int32) for name in ("supersampling", "has_shadows", "threads", "lanes")),
+        ("row", c_void_p),
+        ("output", c_void_p),
+        ("free_view", FreeView),
+    ]
+
+
+def address(array: NDArray | None) -> int | None:
+    """Return where an array is, or None."""
+    return None if array is None else array.ctypes.data
+
+
+def as_rows(rows: object) -> NDArray[np.int32]:
+    """Return row numbers as the kernel reads them."""
+    return np.ascontiguousarray(rows, np.int32)

@@ -1,0 +1,1 @@
+"""What compiled picture kernels share: vector lanes, a thread pool, and how they are loaded."""
