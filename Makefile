@@ -10,7 +10,9 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt scripts/setup_system.sh src/maniple/core/_quick.c
+COMPILED := $(wildcard src/maniple/core/*.c src/maniple/*/*/*.cc src/maniple/*/*/*.inc src/maniple/*/*/*.h)
+
+$(STAMP): pyproject.toml constraints.txt scripts/setup_system.sh $(COMPILED)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Python 3.11 or newer is needed. Type: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
 	@PYTHON=$(PYTHON) bash scripts/setup_system.sh
@@ -46,4 +48,5 @@ bench: setup
 	$(BIN)/python bench/peers.py
 
 clean:
-	rm -rf $(VENV) build dist demo src/*.egg-info src/maniple/core/*.so
+	rm -rf $(VENV) build dist demo src/*.egg-info
+	find src -name "*.so" -delete

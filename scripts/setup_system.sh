@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Install what makes maniple fast, where that is allowed; else say what to type.
-# Nothing here is required: without GL libraries maniple draws with MuJoCo's ray caster, and without
-# a C compiler numpy does what would have been compiled.
+# Nothing here is required: GL libraries draw only what the renderer of primitives cannot (meshes,
+# textures), and without a compiler numpy does what would have been compiled.
 set -u
 
 missing=""
@@ -9,6 +9,7 @@ has_library() { ldconfig -p 2>/dev/null | grep -q "$1"; }
 has_library libEGL.so.1 || missing="$missing libegl1"
 has_library libGL.so.1 || missing="$missing libgl1"
 command -v cc >/dev/null || missing="$missing gcc libc6-dev"
+command -v c++ >/dev/null || missing="$missing g++"
 # The headers of the Python that will be used, as its package is called: python3.11-dev.
 headers="$("${PYTHON:-python3}" -c 'if True:
     import os, sys, sysconfig

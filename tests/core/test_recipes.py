@@ -19,6 +19,7 @@ from maniple.envs.rlbench.recipe import RLBenchRecipe
 
 STATE = registry.recipe("so101/Reach-v0", {})
 PICTURES = registry.recipe("so101/Reach-v0", {"cameras": ("front",)})
+GL_PICTURES = registry.recipe("so101/Reach-v0", {"cameras": ("front",), "renderer": "rays"})
 HOSTED = HostedRecipe("CartPole-v1")
 EXTENDED = ExtendedRecipe(object, EnvConfig())
 
@@ -28,7 +29,8 @@ EXTENDED = ExtendedRecipe(object, EnvConfig())
     [
         (STATE, 64, None, "native"),
         (STATE, 64, 2, "process"),
-        (PICTURES, 64, None, "process"),
+        (PICTURES, 64, None, "native"),
+        (GL_PICTURES, 64, None, "process"),
         (PICTURES, 1, None, "native"),
         (HOSTED, 1, None, "native"),
         (HOSTED, 2, None, "process"),

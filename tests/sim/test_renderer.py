@@ -1,5 +1,6 @@
 """The one way in which pictures are made: a table of renderers behind one batched protocol."""
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -14,9 +15,12 @@ from maniple.sim.renderer import RENDERERS, make_renderer, render_still, rendere
 NEEDS_GL = pytest.mark.skipif(
     gl_backend.backend() == gl_backend.RAYS, reason="no GL library works on this machine"
 )
-EVERY = pytest.mark.parametrize("name", ["rays", pytest.param("mujoco", marks=NEEDS_GL)])
+EVERY = pytest.mark.parametrize("name", ["fast", "rays", pytest.param("mujoco", marks=NEEDS_GL)])
 KINDS = ("rgb", "depth", "segmentation")
 CAMERAS = {"cameras": ("front", "wrist"), "image_size": (24, 32)}
+BALL = "<mujoco><worldbody><geom size='.1'/></worldbody></mujoco>"
+MESH = """<mujoco><asset><mesh name="m" vertex="0 0 0  1 0 0  0 1 0  0 0 1"/></asset>
+<worldbody><geom type="mesh" mesh="m"/></worldbody></mujoco>"""
 
 
 class OneProcessRenderer:
@@ -88,14 +92,36 @@ def test_gl_that_is_asked_for_and_not_there_is_an_error(monkeypatch):
         env.render()
 
 
-def test_auto_takes_rays_where_no_gl_works(monkeypatch):
-    monkeypatch.setattr("maniple.sim.gl_backend.backend", lambda: gl_backend.RAYS)
-    assert renderer.resolve_renderer("auto") == "rays"
+@pytest.mark.parametrize(
+    ("has_compiler", "has_gl", "mesh", "chosen"),
+    [
+        (True, True, False, "fast"),
+        (True, False, False, "fast"),
+        (False, True, False, "mujoco"),
+        (False, False, False, "fast"),
+        (True, True, True, "mujoco"),
+        (True, False, True, "rays"),
+    ],
+)
+def test_auto_takes_what_can_draw_the_scene(monkeypatch, has_compiler, has_gl, mesh, chosen):
+    """The renderer of primitives where it can, GL where it cannot, rays last."""
+    backend = "egl" if has_gl else gl_backend.RAYS
+    monkeypatch.setattr("maniple.sim.gl_backend.backend", lambda: backend)
+    if not has_compiler:
+        monkeypatch.setattr("maniple.sim.fast.renderer.compiled_library", lambda: None)
+    model = mujoco.MjModel.from_xml_string(MESH if mesh else BALL)
+    assert renderer.resolve_renderer("auto", model) == chosen
+    assert renderer.resolve_renderer("rays", model) == "rays"
 
 
 def test_the_engine_follows_the_renderer(grey):
-    """Workers multiply GL and rays; a renderer that wants one process stays in this one."""
-    for name, engine in (("auto", "process"), ("rays", "process"), ("grey", "native")):
+    """Workers multiply GL and rays; what draws on threads, or in one process, stays here."""
+    for name, engine in (
+        ("auto", "native"),
+        ("fast", "native"),
+        ("rays", "process"),
+        ("grey", "native"),
+    ):
         assert (
             recipe("so101/Reach-v0", {"renderer": name, **CAMERAS}).preferred_engine(4, None)
             == engine

@@ -75,16 +75,25 @@ def _packages() -> Iterator[Finding]:
 
 def _compiled() -> Iterator[Finding]:
     from maniple.core.quick import compiled
+    from maniple.sim.fast.renderer import compiled_library
+    from maniple.sim.kernel.library import best_width
 
+    is_off = bool(os.environ.get("MANIPLE_PLAIN"))
+    fix = "apt-get install g++ python3-dev && pip install -c constraints.txt -e ."
+    fix = "unset MANIPLE_PLAIN" if is_off else fix
+    why = " (MANIPLE_PLAIN is set)" if is_off else ""
     if compiled is not None:
         yield Finding("compiled", OK, "the C code that speeds up single environments is there")
-        return
-    found = "not compiled: single environments take 1.4 times as long"
-    if os.environ.get("MANIPLE_PLAIN"):
-        yield Finding("compiled", WARN, f"{found} (MANIPLE_PLAIN is set)", "unset MANIPLE_PLAIN")
-        return
-    fix = "apt-get install gcc python3-dev && pip install -c constraints.txt -e ."
-    yield Finding("compiled", WARN, found, fix)
+    else:
+        found = f"not compiled: single environments take 1.4 times as long{why}"
+        yield Finding("compiled", WARN, found, fix)
+    library = compiled_library()
+    if library is not None:
+        how = "AVX2, 8 rays at a time" if best_width(library) == 8 else "4 rays at a time"
+        yield Finding("renderer", OK, f"scenes of primitives are drawn without GL ({how})")
+    else:
+        found = f"the renderer of primitives is not compiled: pictures take much longer{why}"
+        yield Finding("renderer", WARN, found, fix)
 
 
 def _cores() -> Iterator[Finding]:
@@ -146,8 +155,9 @@ def _drawing() -> Iterator[Finding]:
                 f"gl-{name}", status, f"not used: {reason}", "" if works else INSTALL[name]
             )
     chosen = backend()
-    note = "" if works else " (no GL library works: pictures come from the ray caster, slower)"
-    yield Finding("drawing", OK if works else WARN, f"{chosen} is used{note}")
+    note = "" if works else " (no GL library works: meshes come from the ray caster, slowly)"
+    text = f"for what the renderer of primitives cannot draw, {chosen} is used{note}"
+    yield Finding("drawing", OK if works else WARN, text)
 
 
 def _xvfb() -> Iterator[Finding]:

@@ -26,6 +26,9 @@ class Options:
     seed: int = 0
     """Episodes of another seed are other episodes."""
 
+    renderer: str | None = None
+    """Draw with another renderer than in training; None: the same one."""
+
     latest: bool = False
     """Take the newest checkpoint of a run instead of the best."""
 
@@ -52,6 +55,8 @@ def run(options: Options) -> dict[str, Any]:
             "or larger."
         )
     policy = load_policy(options.checkpoint, best=not options.latest)
+    if options.renderer is not None and (note := policy.draw_with(options.renderer)):
+        print(f"note     {note}")
     task, checkpoint = policy.config.run.task, policy.checkpoint
     # Far from the seeds of the evaluations during training, which chose this checkpoint.
     first_seed = 2 * FIRST_SEED + options.seed * 1_000_000

@@ -243,6 +243,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             "env_steps": self._env_steps,
             "exec_ms": self._engine.exec_times.summary_ms(),
             "transport_ms": self._transport_times.summary_ms(),
+            **({"renderer": self.metadata["renderer"]} if "renderer" in self.metadata else {}),
             **self._engine.extra_stats(),
         }
 

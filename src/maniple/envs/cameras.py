@@ -37,10 +37,13 @@ class Cameras:
             }
         )
 
-    def draw(self, out: StepArrays, previous: StepArrays) -> None:
-        """Fill every row's pictures; what has not moved is copied from the step before."""
-        if previous is not out and not self.stale.all():
-            still = ~self.stale
+    def draw(self, out: StepArrays, previous: StepArrays | None) -> None:
+        """Fill every row's pictures; what has not moved is copied from the step before.
+
+        Without `previous` the pictures of what has not moved are in `out` already.
+        """
+        still = ~self.stale
+        if previous is not None and previous is not out and still.any():
             for name in self.layout:
                 out.obs[name][still] = previous.obs[name][still]
         rows = np.flatnonzero(self.stale)

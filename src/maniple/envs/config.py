@@ -56,11 +56,11 @@ class EnvConfig:
     mask (body numbers, 0: the world), point_cloud (metres, world)."""
 
     renderer: str = "auto"
-    """What draws pictures: mujoco (OpenGL), rays (needs no GL library), or auto: mujoco where GL
-    works, else rays."""
+    """What draws pictures: fast (primitives, on the processor), mujoco (OpenGL), rays (slow, needs
+    no GL library), or auto: fast where it can draw the scene, else mujoco, else rays."""
 
     quality: str = "lean"
-    """lean (no shadows, coarse round shapes, fast) or fine."""
+    """lean (no shadows, one ray per pixel) or fine (shadows, smooth edges)."""
 
     observations: tuple[str, ...] | None = None
     """Names of the task's observations to keep; None: all of them."""

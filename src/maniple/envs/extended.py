@@ -311,7 +311,7 @@ class ExtendedRow:
     @property
     def renderer(self) -> str:
         """Name of the renderer that draws this row."""
-        return resolve_renderer(self._group.config.renderer)
+        return resolve_renderer(self._group.config.renderer, self.physics.model)
 
     @property
     def np_random_seed(self) -> int:

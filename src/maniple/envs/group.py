@@ -44,6 +44,8 @@ from maniple.sim.state import State
 from maniple.sim.viewer import has_display
 
 NOTHING: dict[int, dict[str, Any]] = {}
+DRAWN_ON_THREADS = ("fast",)
+"""Renderers that draw the rows of one process on several threads."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +58,23 @@ class TaskRecipe(Recipe):
     preload = ("mujoco", __name__)
 
     def preferred_engine(self, num_envs: int, workers: int | None) -> str:
-        """Processes where workers draw side by side; one batch where there is nothing to share."""
-        draws = bool(self.config.cameras) and not wants_one_process(self.config.renderer)
-        is_native = workers is None and (num_envs == 1 or not draws)
+        """Processes where only they draw side by side; else one batch, on threads."""
+        is_native = workers is None and (num_envs == 1 or not self._wants_workers())
         return "native" if is_native else "process"
+
+    def _wants_workers(self) -> bool:
+        config = self.config
+        if not config.cameras or wants_one_process(config.renderer):
+            return False
+        if config.renderer in DRAWN_ON_THREADS:
+            return False
+        return resolve_renderer(config.renderer, self._model()) not in DRAWN_ON_THREADS
+
+    def _model(self) -> mujoco.MjModel:
+        task = self.task()
+        task.robot = choose_robot(task, self.config.robot)
+        task.configure(self.config)
+        return build_model(task)
 
     def contract(self) -> Contract:
         """Describe the environment by building one row and letting it go."""
@@ -116,6 +131,8 @@ class TaskGroup:
         self._source = SimulationSource(self.sim, config.randomize)
         self._cameras = Cameras(self._source, config) if config.cameras else None
         self._drawn = np.zeros(num_envs, np.bool_)
+        self._is_filled = False
+        """Whether the arrays that are bound hold a picture of every row."""
         self._still_renderer: Renderer | None = None
         self.sim.settle(np.arange(num_envs))
         self.contract = self._describe()
@@ -137,6 +154,7 @@ class TaskGroup:
         self._packer = packer
         if self._cameras is not None:
             self._drawn[:] = False
+            self._is_filled = False
 
     def reset(
         self, rows: NDArray[np.intp], seeds: Sequence[int | None], options: dict | None = None
@@ -224,7 +242,7 @@ class TaskGroup:
     @property
     def renderer(self) -> str:
         """Name of the renderer that draws."""
-        return resolve_renderer(self.config.renderer)
+        return resolve_renderer(self.config.renderer, self.model)
 
     def row_model(self, row: int) -> mujoco.MjModel:
         """Return a copy of a row's model, with what was randomised and in its colours."""
@@ -242,7 +260,9 @@ class TaskGroup:
 
     def _draw(self, cameras: Cameras) -> None:
         self._drawn |= cameras.stale
-        cameras.draw(self._out, self._previous)
+        # A step may be reported twice, before resets and after: the first report filled all rows.
+        cameras.draw(self._out, None if self._is_filled else self._previous)
+        self._is_filled = True
         if self.config.render_every > 1:
             self._out.extras["rendered"][...] = self._drawn
 
@@ -375,6 +395,7 @@ class TaskGroup:
                 "render_modes": ["rgb_array", "human"] if has_display() else ["rgb_array"],
                 "render_fps": round(1 / (self.model.opt.timestep * self.sim.substeps)),
                 "arm_mode": self.config.control or task.control,
+                **({"renderer": self.renderer} if self._cameras else {}),
             },
             render_mode=self.config.render_mode,
             clip_actions=self.config.clip_actions,

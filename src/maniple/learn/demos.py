@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from maniple.data.demos import collect, load
+import warnings
+
+from maniple.data.demos import collect, datasets_in, load
 from maniple.data.episode import Episode
+from maniple.data.lerobot.meta import read_origin
 from maniple.learn.config import TrainConfig
-from maniple.learn.make import make_envs
+from maniple.learn.make import make_envs, with_renderer
 from maniple.registry import expert
 
 FIRST_SEED = 500_000_000
@@ -18,9 +21,25 @@ def demonstrations(config: TrainConfig) -> list[Episode]:
     demos = config.demos
     if demos.demo_path is not None:
         shown += load(demos.demo_path, with_pictures=bool(config.env.cameras))
+        if config.env.cameras:
+            _check_renderer(config)
     if demos.demos:
         shown += record(config, demos.demos)
     return shown
+
+
+def _check_renderer(config: TrainConfig) -> None:
+    """Say so where the demonstrations were drawn otherwise than what the policy will see."""
+    assert config.demos.demo_path is not None
+    now = with_renderer(config).env.renderer
+    for root in datasets_in(config.demos.demo_path):
+        then = read_origin(root).get("renderer")
+        if then is not None and then != now:
+            warnings.warn(
+                f"The pictures of {root} were drawn by {then!r}, and the environments draw with "
+                f"{now!r}. Add --env.renderer {then} to see the same.",
+                stacklevel=2,
+            )
 
 
 def record(config: TrainConfig, episodes: int) -> list[Episode]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,13 @@ from maniple.data.frame_stack import stacked
 from maniple.envs.config import EnvConfig
 from maniple.learn.algorithms import find_algorithm, load
 from maniple.learn.config import AgentConfig, TrainConfig, algorithm_of
-from maniple.registry import TASKS, canonical, find, make_vec
+from maniple.registry import TASKS, canonical, find, make_vec, recipe
 from maniple.run.evaluation import FIRST_SEED, Evaluator
 from maniple.run.ranks import Ranks
 from maniple.run.run import Listen, Run
 from maniple.run.stop import Stop
 from maniple.run.store import Store
+from maniple.sim.renderer import AUTO
 
 # Settings that a resumed run may change without becoming another run.
 FREE = ("max_steps", "max_updates", "max_minutes", "log_period", "eval_period", "eval_n_trajs",
@@ -39,6 +40,7 @@ def make_run(
     stop: Stop | None = None,
 ) -> Run:
     """Make the run around a learner, with evaluation in environments like those of training."""
+    config = with_renderer(config)
     episodes = config.schedule.eval_n_trajs
     evaluator = None
     if episodes:
@@ -56,6 +58,25 @@ def make_run(
     return Run(config.run, config.schedule, store, ranks, evaluator, listen, stop, threads)
 
 
+def with_renderer(config: TrainConfig) -> TrainConfig:
+    """Name the renderer that 'auto' stands for here, so that the run remembers what drew.
+
+    Other pictures than those that a policy learned from may cost it its success.
+    """
+    env, machine = config.env, config.machine
+    is_open = env.renderer == AUTO and env.cameras and machine.backend == "mujoco"
+    if not is_open or not is_ours(config.run.task):
+        return config
+    drawn_by = recipe(config.run.task, env_options(config)).contract().metadata.get("renderer")
+    return config.replace(env=replace(env, renderer=drawn_by or AUTO))
+
+
+def env_options(config: TrainConfig) -> dict[str, Any]:
+    """Return the settings of the environment that differ from the defaults."""
+    own = ((f.name, getattr(config.env, f.name), f.default) for f in fields(EnvConfig))
+    return {name: value for name, value, default in own if value != default}
+
+
 def is_ours(task: str) -> bool:
     """Tell whether a task is of our own table, by whatever spelling."""
     return canonical(task) in TASKS
@@ -67,11 +88,7 @@ def make_envs(config: TrainConfig, num_envs: int, **more: Any) -> Any:
     options: dict[str, Any] = {"engine": machine.engine, "workers": machine.workers, **more}
     # Somebody's own environment has options of its own; these are our two backends'.
     if is_ours(task) or machine.backend != "mujoco":
-        options |= {
-            f.name: getattr(config.env, f.name)
-            for f in fields(EnvConfig)
-            if getattr(config.env, f.name) != f.default
-        }
+        options |= env_options(config)
     if machine.backend != "mujoco":
         options["backend"] = machine.backend
     return make_vec(task, num_envs, **options)

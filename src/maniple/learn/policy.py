@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,12 @@ from numpy.typing import NDArray
 from maniple.core.errors import BadConfig
 from maniple.data.video import Film
 from maniple.learn.config import config_of
-from maniple.learn.make import is_ours, make_agent, make_envs, stack_of
+from maniple.learn.make import is_ours, make_agent, make_envs, stack_of, with_renderer
 from maniple.run.checkpoint import Checkpoint, find
 from maniple.run.evaluation import evaluate
 from maniple.run.folder import folder_of
 from maniple.run.store import acting_weights
+from maniple.sim.renderer import AUTO
 
 FILM_FPS = 25
 """Frames of a film in a second, about: as many as make whole steps."""
@@ -40,6 +42,7 @@ class Policy:
         """Load a checkpoint, refusing weights that do not fit."""
         self.checkpoint = checkpoint
         self.config = config_of(folder_of(checkpoint.path).config())
+        self._learned_from = self.config.env.renderer
         self.stack = stack_of(self.config.agent)
         """Pictures that it sees at once, joined along the last axis."""
         envs = self.envs(1)
@@ -67,6 +70,15 @@ class Policy:
     def envs(self, num_envs: int, **more: Any) -> Any:
         """Make environments as the run had them."""
         return make_envs(self.config.replace(workers=None, engine="auto"), num_envs, **more)
+
+    def draw_with(self, renderer: str) -> str | None:
+        """Let its environments draw with another renderer; return what is to be said of that."""
+        then = self._learned_from
+        self.config = self.config.replace(env=replace(self.config.env, renderer=renderer))
+        now = with_renderer(self.config).env.renderer
+        if not self.config.env.cameras or now == then or then == AUTO:
+            return None
+        return f"the policy learned from pictures by {then!r} and is judged on those by {now!r}."
 
     def film(self, path: Path, seed: int) -> None:
         """Play one episode and film it in real time."""

@@ -20,7 +20,7 @@ RENDERERS: dict[str, str] = {
     "rays": "maniple.sim.ray_renderer:RayRenderer",
 }
 AUTO = "auto"
-"""mujoco where GL works, else rays."""
+"""fast where it can draw the scene, else mujoco where GL works, else rays."""
 QUALITIES = ("lean", "fine")
 DRAWN_KINDS = ("rgb", "depth", "segmentation")
 """What a renderer draws itself; mask and point_cloud are derived from these."""
@@ -75,16 +75,25 @@ def make_renderer(
     name: str, source: RenderSource, size: tuple[int, int], quality: str = "lean"
 ) -> Renderer:
     """Make a renderer by its name in RENDERERS, or the best one for 'auto'."""
-    return renderer_class(resolve_renderer(name))(source, size, quality)
+    return renderer_class(resolve_renderer(name, source.model))(source, size, quality)
 
 
-def resolve_renderer(name: str) -> str:
-    """Return which renderer a name stands for on this machine."""
+def resolve_renderer(name: str, model: mujoco.MjModel) -> str:
+    """Return which renderer a name stands for, with this model on this machine."""
     if name != AUTO:
         return name
+    from maniple.sim.fast.renderer import compiled_library
+    from maniple.sim.fast.support import why_not
+
+    can_be_fast = why_not(model) is None
+    if can_be_fast and compiled_library() is not None:
+        return "fast"
     from maniple.sim.gl_backend import RAYS, backend
 
-    return "rays" if backend() == RAYS else "mujoco"
+    if backend() != RAYS:
+        return "mujoco"
+    # Without its compiled part 'fast' is slow, but it draws the same pictures.
+    return "fast" if can_be_fast else "rays"
 
 
 def wants_one_process(name: str) -> bool:

@@ -21,6 +21,7 @@ def write_dataset(
     episodes: Iterable[Episode],
     total: int,
     tally: Callable[[], Tally] | None = None,
+    renderer: str | None = None,
 ) -> dict[str, Any]:
     """Write all episodes, print where they are, and return the answer of the verb.
 
@@ -30,6 +31,7 @@ def write_dataset(
         robot: The robot's name, for the dataset's metadata.
         episodes: Played or read one by one, while they are written; WindowClosed ends them.
         total: How many there will be, for the progress bar.
+        renderer: What drew the pictures, if we know.
         tally: Returns how many were played and solved; None: every episode was, and is written.
     """
     from maniple.cli.demos.keyboard import WindowClosed
@@ -39,8 +41,9 @@ def write_dataset(
 
     start = time.perf_counter()
     recorded = 0
+    origin = {} if renderer is None else {"renderer": renderer}
     with (
-        DatasetWriter(options.out, fps, robot) as writer,
+        DatasetWriter(options.out, fps, robot, origin) as writer,
         bar(options.task, total, not options.json) as tick,
     ):
         try:

@@ -103,8 +103,9 @@ def _run_mujoco(options: Options) -> dict[str, Any]:
         )
         fps, robot = envs.metadata["render_fps"], find(options.task).robot.name
         return write_dataset(
-            options, fps, robot, episodes, options.episodes, tally=lambda: tallies[-1]
-        )
+            options, fps, robot, episodes, options.episodes, tally=lambda: tallies[-1],
+            renderer=envs.metadata.get("renderer"),
+        )  # fmt: skip
 
 
 @contextmanager

@@ -148,6 +148,20 @@ def read_info(root: Path) -> dict[str, Any]:
     return info
 
 
+def write_origin(root: Path, origin: dict[str, str]) -> None:
+    """Write what LeRobot has no place for."""
+    _write_json(root / paths.ORIGIN_PATH, origin)
+
+
+def read_origin(root: Path) -> dict[str, str]:
+    """Read it back; nothing where it cannot be read."""
+    try:
+        found = json.loads((root / paths.ORIGIN_PATH).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
+
+
 def _write_json(path: Path, content: Any) -> None:
     write_text(path, json.dumps(content, indent=4, ensure_ascii=False))
 

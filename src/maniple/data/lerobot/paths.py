@@ -14,6 +14,8 @@ EPISODES_PATH = "meta/episodes/chunk-{chunk_index:03d}/file-{file_index:03d}.par
 INFO_PATH = "meta/info.json"
 STATS_PATH = "meta/stats.json"
 TASKS_PATH = "meta/tasks.parquet"
+ORIGIN_PATH = "meta/maniple.json"
+"""What LeRobot has no place for: which task and which renderer the episodes are of."""
 FOLDERS = ("data", "videos", "meta")
 TORN_FOLDER = "torn"
 """Where repair puts what it cannot use; nothing is ever deleted."""

@@ -25,12 +25,17 @@ class DatasetWriter:
         root: The dataset's folder: new, empty, or a dataset with the same features to go on with.
         fps: Steps per second.
         robot: The robot's name.
+        origin: Where the episodes come from, as in {"renderer": "fast"}; those that are there must
+            come from the same place.
     """
 
-    def __init__(self, root: str | Path, fps: int, robot: str = "") -> None:
+    def __init__(
+        self, root: str | Path, fps: int, robot: str = "", origin: dict[str, str] | None = None
+    ) -> None:
         self.root = Path(root)
         self.fps = int(fps)
         self.robot = robot
+        self.origin = dict(origin or {})
         self.episodes = 0
         self.frames = 0
         self._tasks: list[str] = []
@@ -123,6 +128,14 @@ class DatasetWriter:
                 f"{len(files)}. Type: maniple data repair {self.root}"
             )
         self.robot = self.robot or info.get("robot_type") or ""
+        there = meta.read_origin(self.root)
+        for name in self.origin.keys() & there.keys():
+            if self.origin[name] != there[name]:
+                raise BadConfig(
+                    f"The {name} of {self.root} is {there[name]!r}, not {self.origin[name]!r}; "
+                    "choose another folder."
+                )
+        self.origin = {**there, **self.origin}
         self.episodes, self.frames = info["total_episodes"], info["total_frames"]
         self._features = Features.from_info(info["features"])
         if not self._features.has_next:
@@ -149,6 +162,8 @@ class DatasetWriter:
         self.frames += steps
         self._stats = pooled([self._stats, stats]) if self._stats else stats
         meta.write_stats(self.root, self._stats)
+        if self.origin:
+            meta.write_origin(self.root, self.origin)
         meta.write_info(
             self.root,
             meta.make_info(

@@ -17,12 +17,13 @@ class CanvasMemory {
   CanvasMemory(const CanvasMemory&) = delete;
   ~CanvasMemory() { std::free(memory_); }
 
-  static size_t bytes_of(int width, int height) {
-    return 8 * ((size_t)(width + SLACK) * height + SLACK);
+  static size_t bytes_of(int width, int height, bool has_shadows) {
+    const size_t plane = (size_t)(width + SLACK) * height + SLACK;
+    return (4 * plane * (has_shadows ? 3 : 2) + 63) / 64 * 64;
   }
 
-  Canvas canvas(int width, int height) {
-    const size_t bytes = (bytes_of(width, height) + 63) / 64 * 64;
+  Canvas canvas(int width, int height, bool has_shadows) {
+    const size_t bytes = bytes_of(width, height, has_shadows);
     if (bytes > size_) {
       std::free(memory_);
       memory_ = std::aligned_alloc(64, bytes);
@@ -30,8 +31,9 @@ class CanvasMemory {
       if (!memory_) throw std::bad_alloc();
     }
     const int pitch = width + SLACK;
-    float* depth = (float*)memory_;
-    return {width, height, pitch, depth, (uint32_t*)(depth + (size_t)pitch * height + SLACK)};
+    const size_t plane = (size_t)pitch * height + SLACK;
+    uint32_t* colour = (uint32_t*)memory_ + plane;
+    return {width, height, pitch, (float*)memory_, colour, has_shadows ? colour + plane : nullptr};
   }
 
  private:
@@ -80,14 +82,14 @@ class Layers {
   void begin() { now_++; }
 
   // Return a layer, to be drawn where it is new; null where there is no room.
-  KeptLayer* find(const LayerKey& key, int width, int height, bool& is_new) {
+  KeptLayer* find(const LayerKey& key, int width, int height, bool has_shadows, bool& is_new) {
     auto found = layers_.find(key);
     if (found == layers_.end()) {
-      const size_t bytes = CanvasMemory::bytes_of(width, height);
+      const size_t bytes = CanvasMemory::bytes_of(width, height, has_shadows);
       if (bytes_ + bytes > budget_) forget();
       if (bytes_ + bytes > budget_) return nullptr;
       auto layer = std::make_unique<KeptLayer>();
-      layer->canvas = layer->memory.canvas(width, height);
+      layer->canvas = layer->memory.canvas(width, height, has_shadows);
       found = layers_.emplace(key, std::move(layer)).first;
       bytes_ += bytes;
       is_new = true;
@@ -105,7 +107,8 @@ class Layers {
         ++it;
         continue;
       }
-      bytes_ -= CanvasMemory::bytes_of(it->second->canvas.width, it->second->canvas.height);
+      const Canvas& c = it->second->canvas;
+      bytes_ -= CanvasMemory::bytes_of(c.width, c.height, c.in_shadow != nullptr);
       it = layers_.erase(it);
     }
   }

@@ -1,7 +1,7 @@
 """Draw primitives in numpy, in double precision and one ray after the other: the oracle.
 
-It is also what draws where there was no compiler. It shares formulas with nobody: geometry is solved
-for the distance along the ray, and light is computed from normals.
+It is also what draws where there was no compiler. It shares formulas with nobody: geometry is
+solved for the distance along the ray, and light is computed from normals.
 """
 
 from __future__ import annotations

@@ -28,7 +28,6 @@ View view_of(const Rows& rows, const Order& order, int row, int camera) {
   v.light_ambient = rows.light_ambient.row<float>(row);
   v.light_diffuse = rows.light_diffuse.row<float>(row);
   v.light_specular = rows.light_specular.row<float>(row);
-  v.has_shadows = order.has_shadows;
   if (camera < 0) {
     v.pos = order.free_view.pos;
     v.mat = order.free_view.mat;
@@ -44,7 +43,7 @@ View view_of(const Rows& rows, const Order& order, int row, int camera) {
 // All that the still part of a picture depends on.
 LayerKey key_of(const Scene& scene, const View& v, int width, int height) {
   LayerKey key;
-  const int32_t size[4] = {width, height, v.has_shadows, scene.geoms};
+  const int32_t size[3] = {width, height, scene.geoms};
   key.add(size, sizeof size);
   key.add(v.pos, 3 * sizeof(double));
   key.add(v.mat, 9 * sizeof(double));
@@ -65,9 +64,9 @@ LayerKey key_of(const Scene& scene, const View& v, int width, int height) {
 }
 
 // A canvas of this thread's own, as large as the largest that it has drawn.
-Canvas scratch(int width, int height) {
+Canvas scratch(int width, int height, bool has_shadows) {
   static thread_local CanvasMemory memory;
-  return memory.canvas(width, height);
+  return memory.canvas(width, height, has_shadows);
 }
 
 }  // namespace
@@ -93,7 +92,8 @@ int render(const Scene* scene, const Rows* rows, const Order* order, void* kept)
         if (!out.is_still) continue;
         const View v = view_of(*rows, *order, order->row[k / order->cameras], out.camera);
         bool is_new = false;
-        KeptLayer* found = layers->find(key_of(*scene, v, width, height), width, height, is_new);
+        KeptLayer* found = layers->find(key_of(*scene, v, width, height), width, height,
+                                        order->has_shadows, is_new);
         layer[k] = found;
         if (is_new) missing.push_back({found, k});
       }
@@ -109,12 +109,13 @@ int render(const Scene* scene, const Rows* rows, const Order* order, void* kept)
       const int at = k / order->cameras;
       const Output& out = order->output[k % order->cameras];
       const View v = view_of(*rows, *order, order->row[at], out.camera);
-      Canvas canvas = scratch(width, height);
+      Canvas canvas = scratch(width, height, order->has_shadows);
       if (layer[k]) {
         const Canvas& still = layer[k]->canvas;
         const size_t bytes = sizeof(float) * still.pitch * still.height;
         std::memcpy(canvas.inverse_depth, still.inverse_depth, bytes);
         std::memcpy(canvas.colour, still.colour, bytes);
+        if (canvas.in_shadow) std::memcpy(canvas.in_shadow, still.in_shadow, bytes);
         draw(order->lanes, *scene, v, canvas, MOVING, false);
       } else {
         draw(order->lanes, *scene, v, canvas, STILL | MOVING, true);

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from maniple.core.errors import BadConfig
 from maniple.sim.fast.reference import draw_reference
 from maniple.sim.fast.scene import SceneArrays, free_view
-from maniple.sim.fast.structs import ROW_FIELDS, Field, Order, Output, Rows, Scene, as_rows
+from maniple.sim.fast.structs import ROW_FIELDS, Field, Order, Output, Rows, Scene
 from maniple.sim.fast.support import why_not
 from maniple.sim.kernel.library import best_width, load_library
 from maniple.sim.renderer import DRAWN_KINDS, Pictures, RenderSource
@@ -51,6 +51,8 @@ class FastRenderer:
         self._library = compiled_library()
         if self._library is not None:
             self._struct = self._scene.struct()
+            self._rows = Rows()
+            self._known: dict[str, NDArray] = {}
             self._lanes = best_width(self._library)
             self._layers = self._library.layers_new(layer_bytes) if layer_bytes else None
 
@@ -64,8 +66,9 @@ class FastRenderer:
     @property
     def kept_bytes(self) -> int:
         """Memory that kept layers take."""
-        has_layers = self._library is not None and self._layers is not None
-        return self._library.layers_bytes(self._layers) if has_layers else 0
+        if self._library is None or self._layers is None:
+            return 0
+        return self._library.layers_bytes(self._layers)
 
     def render(
         self, rows: Sequence[int], cameras: Sequence[int], kinds: Sequence[str], out: Pictures
@@ -81,19 +84,18 @@ class FastRenderer:
                     into = {kind: out[camera, kind][k] for kind in kinds}
                     draw_reference(self._scene, now, self._free_view, camera, into, self._is_fine)
             return
-        structs = Rows(**{name: Field.of(array, has) for name, (array, has) in fields.items()})
-        self._call(structs, rows, cameras, kinds, out)
+        for name, (array, has_rows) in fields.items():
+            # Asking numpy where an array is takes longer than drawing a small picture.
+            if self._known.get(name) is not array:
+                self._known[name] = array
+                setattr(self._rows, name, Field.of(array, has_rows))
+        self._call(rows, cameras, kinds, out)
 
     def _call(
-        self,
-        structs: Rows,
-        rows: Sequence[int],
-        cameras: Sequence[int],
-        kinds: Sequence[str],
-        out: Pictures,
+        self, rows: Sequence[int], cameras: Sequence[int], kinds: Sequence[str], out: Pictures
     ) -> None:
         assert self._library is not None
-        numbers = as_rows(rows)
+        numbers = np.ascontiguousarray(rows, np.int32)
         outputs = (Output * len(cameras))()
         # Arrays that the kernel cannot write into straight away are written through a copy.
         copies: list[tuple[NDArray, NDArray]] = []
@@ -122,7 +124,7 @@ class FastRenderer:
             free_view=self._free_view,
         )
         failed = self._library.render(
-            ctypes.byref(self._struct), ctypes.byref(structs), ctypes.byref(order), self._layers
+            ctypes.byref(self._struct), ctypes.byref(self._rows), ctypes.byref(order), self._layers
         )
         if failed:
             raise MemoryError(f"There is no memory for pictures of {width} x {height}.")

@@ -67,7 +67,6 @@ struct View {
   const float *light_ambient, *light_diffuse, *light_specular;
   const double *pos, *mat;
   double fovy;
-  int32_t has_shadows;
 };
 
 // Inverse depth, and colour with the geom's number plus one in the top byte, of every ray.
@@ -75,6 +74,7 @@ struct Canvas {
   int32_t width, height, pitch;
   float* inverse_depth;
   uint32_t* colour;
+  uint32_t* in_shadow;  // the colours without the light that throws shadows; null: no shadows
 };
 
 enum Layer { STILL = 1, MOVING = 2 };

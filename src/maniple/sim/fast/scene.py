@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.sim.fast.structs import FreeView, Scene, address
+from maniple.sim.fast.structs import POINTERS, FreeView, Scene, address
 from maniple.sim.fast.support import still_bodies, visible_geoms
 
 DEFAULT_SHINE = 0.5
@@ -43,13 +43,14 @@ class SceneArrays:
 
     def struct(self) -> Scene:
         """Return the Scene; it points into these arrays."""
-        scene = Scene()
-        for name, kind in Scene._fields_:
-            value = getattr(self, name) if name not in ("geoms", "lights") else None
-            if isinstance(value, np.ndarray) or (value is None and name == "sky"):
-                value = address(value)
-            if value is not None:
-                setattr(scene, name, kind(value))
+        scene = Scene(
+            sky_width=self.sky_width,
+            has_headlight=int(self.has_headlight),
+            near=self.near,
+            far=self.far,
+        )
+        for name in POINTERS:
+            setattr(scene, name, address(getattr(self, name)))
         scene.geoms, scene.lights = len(self.type), len(self.light_is_point)
         return scene
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 from ctypes import c_double, c_float, c_int32, c_int64, c_void_p
 
-import numpy as np
 from numpy.typing import NDArray
 
 
@@ -22,6 +21,12 @@ class Field(ctypes.Structure):
         return cls(array.ctypes.data, array.strides[0] if is_per_row else 0)
 
 
+POINTERS = (
+    *("type", "is_visible", "is_still", "emission", "specular", "shininess", "sky"),
+    *("light_is_point", "light_is_active", "light_casts_shadow", "attenuation", "headlight"),
+)
+
+
 class Scene(ctypes.Structure):
     """What the rows' model is made of."""
 
@@ -29,10 +34,7 @@ class Scene(ctypes.Structure):
         *((name, c_int32) for name in ("geoms", "lights", "sky_width", "has_headlight")),
         ("near", c_float),
         ("far", c_float),
-        *((name, c_void_p) for name in ("type", "is_visible", "is_still")),
-        *((name, c_void_p) for name in ("emission", "specular", "shininess", "sky")),
-        *((name, c_void_p) for name in ("light_is_point", "light_is_active")),
-        *((name, c_void_p) for name in ("light_casts_shadow", "attenuation", "headlight")),
+        *((name, c_void_p) for name in POINTERS),
     ]
 
 
@@ -81,8 +83,3 @@ class Order(ctypes.Structure):
 def address(array: NDArray | None) -> int | None:
     """Return where an array is, or None."""
     return None if array is None else array.ctypes.data
-
-
-def as_rows(rows: object) -> NDArray[np.int32]:
-    """Return row numbers as the kernel reads them."""
-    return np.ascontiguousarray(rows, np.int32)

@@ -65,6 +65,19 @@ INLINE F iota() { return F{0, 1, 2, 3}; }
 INLINE F choose(I mask, F yes, F no) { return mask ? yes : no; }
 INLINE I choose(I mask, I yes, I no) { return mask ? yes : no; }
 
+// Lanes 0, 2, 4... of two vectors one after the other, or lanes 1, 3, 5...
+#if LANES == 8
+INLINE I every_other(I a, I b, int first) {
+  return first ? __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)
+               : __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+}
+#else
+INLINE I every_other(I a, I b, int first) {
+  return first ? __builtin_shufflevector(a, b, 1, 3, 5, 7)
+               : __builtin_shufflevector(a, b, 0, 2, 4, 6);
+}
+#endif
+
 #if defined(__x86_64__) && LANES == 8
 INLINE int bits(I mask) { return _mm256_movemask_ps((__m256)mask); }
 INLINE F smaller(F a, F b) { return (F)_mm256_min_ps((__m256)a, (__m256)b); }

@@ -45,7 +45,7 @@ class PickAndLift(PandaTask):
         """Add three blocks of 5 cm, and a ball that marks the goal."""
         for name in BLOCKS:
             add_block(spec, name)
-        add_ball(add_fixture(spec, "goal"), 0.04, rgba=(1.0, 0.14, 0.14, 0.4), bits=NO_BITS)
+        add_ball(add_fixture(spec, "goal"), 0.04, rgba=(1.0, 0.14, 0.14, 1.0), bits=NO_BITS)
 
     def arrange(self, rng: Draws, base: NDArray, variation: NDArray) -> dict[str, NDArray]:
         """Scatter blocks and goal, the goal 23 cm up."""
