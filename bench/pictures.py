@@ -17,7 +17,6 @@ from pathlib import Path
 from time import perf_counter, thread_time_ns
 from typing import Any
 
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
@@ -58,11 +57,12 @@ def main() -> None:
 
 def group_of(task: str, rows: int = ROWS, threads: int = 1) -> Any:
     """Rows of a task that have moved a little."""
-    group = recipe(task, {}).group(rows, threads)
+    group: Any = recipe(task, {}).group(rows, threads)
     group.reset(np.arange(rows), list(range(100, 100 + rows)))
     space, rng = group.contract.action_space, np.random.default_rng(0)
     for _ in range(12):
-        low, high = np.maximum(space.low, -0.6), np.minimum(space.high, 0.6)
+        low = np.maximum(space.low, -0.6)
+        high = np.maximum(low, np.minimum(space.high, 0.6))
         group.step(rng.uniform(low, high, (rows, *space.shape)).astype(space.dtype))
     return group
 
@@ -141,7 +141,7 @@ def _two_threads(task: str) -> dict[str, Any]:
     return {"task": task, "threads": best[1] / best[2]}
 
 
-def use_many_faces(model: mujoco.MjModel, quality: str, width: int, height: int) -> None:
+def use_many_faces(model: Any, quality: str, width: int, height: int) -> None:
     """Let GL draw so many faces that its light, computed at corners, is right all over."""
     model.vis.global_.offwidth, model.vis.global_.offheight = width, height
     shapes = model.vis.quality
@@ -173,7 +173,8 @@ def fidelity() -> dict[str, float]:
             solid = agree & (ours[number, "segmentation"] >= 0)
             depth += [float(np.median(apart[k][solid[k]])) for k in range(10) if solid[k].any()]
         print(f"{task:36s} worst {min(decibels[-20:]):.1f} dB, {min(same[-20:]):.2%} same geom")
-        gl.close(), group.close()
+        gl.close()
+        group.close()
     answer = {
         "median_db": float(np.median(decibels)),
         "worst_db": min(decibels),

@@ -116,7 +116,7 @@ class FastRenderer:
             width=width,
             height=height,
             supersampling=2 if self._is_fine else 1,
-            has_shadows=int(self._is_fine),
+            has_shadows=int(self._is_fine and self._scene.has_shadows),
             threads=self._source.threads,
             lanes=self._lanes,
             row=numbers.ctypes.data,

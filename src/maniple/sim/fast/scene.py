@@ -41,6 +41,12 @@ class SceneArrays:
             model.cam_mode == int(mujoco.mjtCamLight.mjCAMLIGHT_FIXED)
         )
 
+    @property
+    def has_shadows(self) -> bool:
+        """Whether a light throws shadows where they are drawn."""
+        casts = self.light_casts_shadow & self.light_is_active & (self.light_is_point == 0)
+        return bool(casts.any())
+
     def struct(self) -> Scene:
         """Return the Scene; it points into these arrays."""
         scene = Scene(
