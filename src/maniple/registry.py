@@ -30,6 +30,19 @@ TASKS: dict[str, str] = {
     "so101/StackCubes-v0": "maniple.envs.so101.stack_cubes:StackCubes",
 }
 
+PIPER = {
+    "PiperMobileRobot-v0": ("mobile_robot:PiperMobileRobot", "pick_banana"),
+    "piper/Reach-v0": ("reach:Reach", "reach"),
+    "piper/AppleInBowl-v0": ("fruit_in_bowl:AppleInBowl", "apple_in_bowl"),
+    "piper/BananaInBowl-v0": ("fruit_in_bowl:BananaInBowl", "banana_in_bowl"),
+    "go2_piper/AppleInBowl-v0": ("fruit_in_bowl:DogAppleInBowl", "dog_apple_in_bowl"),
+    "go2_piper/BananaInBowl-v0": ("fruit_in_bowl:DogBananaInBowl", "dog_banana_in_bowl"),
+    "mobile_piper/AppleInBowl-v0": ("fruit_in_bowl:WheelsAppleInBowl", "wheels_apple_in_bowl"),
+    "mobile_piper/BananaInBowl-v0": ("fruit_in_bowl:WheelsBananaInBowl", "wheels_banana_in_bowl"),
+    "mobile_piper/HandOver-v0": ("hand_over:HandOver", "hand_over"),
+}
+"""Each task's class in envs/piper, and its expert in envs/piper/experts.py."""
+
 EXPERTS: dict[str, str] = {
     "so101/Reach-v0": "maniple.envs.so101.experts:reach",
     "so101/PushCube-v0": "maniple.envs.so101.experts:push_cube",
@@ -52,6 +65,10 @@ for _name in RLBENCH:
     _class = "".join(word.capitalize() for word in _name.split("_"))
     TASKS[f"panda/{_class}-v0"] = f"maniple.envs.panda.tasks.{_name}:{_class}"
     EXPERTS[f"panda/{_class}-v0"] = f"maniple.envs.panda.tasks.{_name}:expert"
+
+for _id, (_where, _expert) in PIPER.items():
+    TASKS[_id] = f"maniple.envs.piper.{_where}"
+    EXPERTS[_id] = f"maniple.envs.piper.experts:{_expert}"
 
 ENGINES = ("auto", "native", "process", "serial")
 BACKENDS = ("mujoco", "rlbench")
@@ -328,8 +345,10 @@ def recipe(id: str | Callable[..., Any], options: dict[str, Any]) -> Recipe:
     if not isinstance(id, str) or (canonical(id) not in TASKS and _is_gymnasium_id(id)):
         return _hosted_recipe(id, options)
     task = find(id)
-    kind = ExtendedRecipe if is_extended(task) else TaskRecipe
-    return kind(task, EnvConfig.of(_renamed(options, "arm_mode", "control")))
+    settings = _renamed(options, "arm_mode", "control")
+    if is_extended(task):
+        return ExtendedRecipe(task, EnvConfig.of(settings))
+    return TaskRecipe.of(task, settings)
 
 
 def _renamed(options: dict[str, Any], old: str, new: str) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,7 +22,10 @@ DERIVED_FROM = {"mask": "segmentation", "point_cloud": "depth"}
 class Cameras:
     """The cameras of a group, drawn for all rows in one call of the renderer."""
 
-    def __init__(self, source: SimulationSource, config: EnvConfig) -> None:
+    def __init__(
+        self, source: SimulationSource, config: EnvConfig, names: Mapping[str, str] | None = None
+    ) -> None:
+        """Look through the cameras of a config; `names` are other names of pictures."""
         self._source = source
         self._config = config
         self._cameras = {name: camera_index(source.model, name) for name in config.cameras}
@@ -29,12 +34,13 @@ class Cameras:
         self._renderer: Renderer | None = None
         self.stale = np.ones(source.sim.rows, np.bool_)
         """Rows that have moved since they were drawn."""
+        plain = [(camera, kind) for camera in config.cameras for kind in config.image_kinds]
+        self._names = {
+            (camera, kind): (names or {}).get(f"{camera}_{kind}", f"{camera}_{kind}")
+            for camera, kind in plain
+        }
         self.layout = Layout(
-            {
-                f"{camera}_{kind}": picture_spec(kind, config.image_size)
-                for camera in config.cameras
-                for kind in config.image_kinds
-            }
+            {name: picture_spec(kind, config.image_size) for (_, kind), name in self._names.items()}
         )
 
     def draw(self, out: StepArrays, previous: StepArrays | None) -> None:
@@ -58,7 +64,7 @@ class Cameras:
         for name, camera in self._cameras.items():
             for kind in dict.fromkeys((*config.image_kinds, *self._drawn)):
                 if is_all and kind in config.image_kinds:
-                    pictures[camera, kind] = out.obs[f"{name}_{kind}"]
+                    pictures[camera, kind] = out.obs[self._names[name, kind]]
                 else:
                     spec = picture_spec(kind, config.image_size)
                     pictures[camera, kind] = np.empty((len(rows), *spec.shape), spec.dtype)
@@ -67,7 +73,7 @@ class Cameras:
         self._derive(rows, pictures)
         for name, camera in self._cameras.items() if not is_all else ():
             for kind in config.image_kinds:
-                out.obs[f"{name}_{kind}"][rows] = pictures[camera, kind]
+                out.obs[self._names[name, kind]][rows] = pictures[camera, kind]
 
     def _derive(self, rows: NDArray[np.intp], pictures: dict[tuple[int, str], NDArray]) -> None:
         kinds = self._config.image_kinds

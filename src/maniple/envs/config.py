@@ -55,6 +55,12 @@ class EnvConfig:
     """What those pictures show: rgb, depth (metres), segmentation (geom numbers, -1: nothing),
     mask (body numbers, 0: the world), point_cloud (metres, world)."""
 
+    arms: int | None = None
+    """Arms that are driven, of a robot that has two; None: the task's choice."""
+
+    base: bool = False
+    """Drive the base too, of a robot that can move; its speeds are the last two actions."""
+
     renderer: str = "auto"
     """What draws pictures: fast (primitives, on the processor), mujoco (OpenGL), rays (slow, needs
     no GL library), or auto: fast where it can draw the scene, else mujoco, else rays."""

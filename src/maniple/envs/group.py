@@ -57,6 +57,11 @@ class TaskRecipe(Recipe):
 
     preload = ("mujoco", __name__)
 
+    @classmethod
+    def of(cls, task: type[Task], options: dict[str, Any]) -> TaskRecipe:
+        """Make a recipe from keyword arguments, with the task's own defaults."""
+        return cls(task, EnvConfig.of({**task.defaults, **options}))
+
     def preferred_engine(self, num_envs: int, workers: int | None) -> str:
         """Processes where only they draw side by side; else one batch, on threads."""
         is_native = workers is None and (num_envs == 1 or not self._wants_workers())
@@ -124,12 +129,14 @@ class TaskGroup:
         """Steps after which an episode is truncated; None: somebody else does that."""
         self._is_sparse = config.reward == "sparse"
         self._ends = task.has_success and config.terminate_on_success
+        self._can_fail = type(task).failure is not Task.failure
         self._faulted = FaultedRows()
         self._row_infos: dict[int, dict[str, Any]] = {}
         self._actions: NDArray | None = None
         self._rows: dict[int, Row] = {}
         self._source = SimulationSource(self.sim, config.randomize)
-        self._cameras = Cameras(self._source, config) if config.cameras else None
+        names = task.picture_names
+        self._cameras = Cameras(self._source, config, names) if config.cameras else None
         self._drawn = np.zeros(num_envs, np.bool_)
         self._is_filled = False
         """Whether the arrays that are bound hold a picture of every row."""
@@ -298,6 +305,8 @@ class TaskGroup:
             success[...] = task.success(state)
             if self._ends:
                 out.terminated[:] = success
+                if self._can_fail:
+                    out.terminated |= task.failure(state)
         self._write_reward(out)
         self.motion.write(out)
         if self.limit is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import mujoco
 import numpy as np
@@ -52,6 +52,10 @@ class Task:
     """The MjData fields that the task reads besides the state, places (`xpos`, `site_xpos` and so
     on) and `actuator_force`; None: any. With () hundreds of rows of one substep run a tenth faster.
     Binding another field is then an error, and so is changing body or geom positions by row."""
+    defaults: ClassVar[Mapping[str, Any]] = {}
+    """Settings of EnvConfig that this task begins with where the user says nothing."""
+    picture_names: ClassVar[Mapping[str, str]] = {}
+    """Other names for pictures in the observation, as in {"3rd_rgb": "rgb"}."""
     episode_steps: int | None = 100
     """Control steps until truncation; None: never."""
     observation_dtype: type = np.float32
@@ -77,7 +81,9 @@ class Task:
     """The version of the episodes that begin now; None: drawn for each. `place` uses it."""
 
     def __init_subclass__(cls) -> None:
-        cls.robot = find_robot(cls.robot)
+        # Only its own: else it would hide the robot of a class that it is mixed with.
+        if "robot" in vars(cls):
+            cls.robot = find_robot(cls.robot)
 
     @property
     def sentence(self) -> str:
@@ -116,6 +122,10 @@ class Task:
 
     def success(self, s: State) -> NDArray[np.bool_]:
         """Tell which rows have solved the task."""
+        return np.zeros(s.rows, np.bool_)
+
+    def failure(self, s: State) -> NDArray[np.bool_]:
+        """Tell which rows can no longer be solved; they end, where solved ones do."""
         return np.zeros(s.rows, np.bool_)
 
     def metadata(self) -> dict:

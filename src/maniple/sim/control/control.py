@@ -22,6 +22,7 @@ CONTROLS: dict[str, str] = {
     "raw": "maniple.sim.control.joint:RawJoint",
     "joint": "maniple.sim.control.joint:Joint",
     "delta_joint": "maniple.sim.control.joint:DeltaJoint",
+    "increment": "maniple.sim.control.increment:Increment",
     "ee": "maniple.sim.control.endeffector:EndEffector",
     "ik": "maniple.sim.control.pose:Pose",
     "planning": "maniple.sim.control.planning:Planning",

@@ -48,13 +48,16 @@ class Drag(NamedTuple):
 
 @dataclass(frozen=True)
 class Link:
-    """A body with the joint that moves it; positions in the base frame at q = 0 (metres)."""
+    """A body with the joint that moves it; positions in the base frame at q = 0 (metres).
+
+    Without `inertia` its mass is shared out among its shapes, and MuJoCo works out the rest.
+    """
 
     name: str
     parent: str | None
     anchor: Vec3
     mass: float
-    com: Vec3
+    com: Vec3 | None
     inertia: tuple[float, ...]
     shapes: tuple[Shape, ...]
     joint: str | None = None
@@ -73,26 +76,53 @@ def add_chain(
     colours: Mapping[str, tuple[float, float, float, float]],
     pos: Vec3,
     quat_wxyz: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0),
+    prefix: str = "",
+    parent: mujoco.MjsBody | None = None,
+    frozen: Mapping[str, float] | None = None,
 ) -> None:
-    """Add the links to the world, the first one at `pos`."""
+    """Add the links to the world, the first one at `pos`.
+
+    Args:
+        prefix: Put before every name, where a robot has two such arms.
+        parent: The body that the first link stands on; None: the world.
+        frozen: Positions (rad, m) of joints that are left out: what nobody drives costs nothing.
+    """
+    frozen = frozen or {}
     bodies: dict[str, mujoco.MjsBody] = {}
     anchors = {link.name: np.array(link.anchor) for link in links}
     for link in links:
         if link.parent is None:
-            body = spec.worldbody.add_body(name=link.name, pos=pos, quat=quat_wxyz)
+            on = spec.worldbody if parent is None else parent
+            body = on.add_body(name=prefix + link.name, pos=pos, quat=quat_wxyz)
         else:
             offset = anchors[link.name] - anchors[link.parent]
-            body = bodies[link.parent].add_body(name=link.name, pos=offset)
+            body = bodies[link.parent].add_body(name=prefix + link.name, pos=offset)
         bodies[link.name] = body
-        _add_inertia(body, link)
-        _add_joint(body, link)
+        if link.inertia:
+            _add_inertia(body, link)
+        if link.joint in frozen:
+            _freeze(body, link, frozen[link.joint])
+        else:
+            _add_joint(body, link, prefix)
         for shape in link.shapes:
             _add_shape(body, link, shape, colours[shape.colour])
         for name, at in link.sites.items():
-            body.add_site(name=name, pos=np.array(at) - link.anchor, size=[0.004] * 3, group=4)
+            body.add_site(
+                name=prefix + name, pos=np.array(at) - link.anchor, size=[0.004] * 3, group=4
+            )
+
+
+def _freeze(body: mujoco.MjsBody, link: Link, position: float) -> None:
+    """Turn or shift a body as its joint would."""
+    if link.slides:
+        body.pos = np.array(body.pos) + position * np.array(link.axis)
+    else:
+        axis = np.array(link.axis) / np.linalg.norm(link.axis)
+        body.quat = [np.cos(position / 2), *(np.sin(position / 2) * axis)]
 
 
 def _add_inertia(body: mujoco.MjsBody, link: Link) -> None:
+    assert link.com is not None
     body.mass = link.mass
     body.ipos = np.array(link.com) - link.anchor
     full = (*link.inertia, 0.0, 0.0, 0.0) if len(link.inertia) == 3 else link.inertia
@@ -100,11 +130,11 @@ def _add_inertia(body: mujoco.MjsBody, link: Link) -> None:
     body.explicitinertial = True
 
 
-def _add_joint(body: mujoco.MjsBody, link: Link) -> None:
+def _add_joint(body: mujoco.MjsBody, link: Link, prefix: str) -> None:
     if link.joint is None:
         return
     joint = body.add_joint(
-        name=link.joint,
+        name=prefix + link.joint,
         type=SLIDE if link.slides else HINGE,
         axis=link.axis,
         range=link.limits,
@@ -119,6 +149,8 @@ def _add_shape(body: mujoco.MjsBody, link: Link, shape: Shape, rgba: Sequence[fl
     size = np.zeros(3)
     size[: len(shape.size)] = shape.size
     geom.size = size
+    if not link.inertia:
+        geom.mass = link.mass / len(link.shapes)
     if shape.ends is not None:
         geom.fromto = np.concatenate([np.array(end) - link.anchor for end in shape.ends])
     elif shape.pos is not None:

@@ -43,6 +43,10 @@ class Robot:
     """Orientation of the tip site in the world when the gripper points down (rad)."""
     base: Literal["fixed", "planar", "free"] = "fixed"
     """Whether the base stands still, is driven in the plane, or moves on a free joint."""
+    steps: Mapping[str, float] = field(default_factory=dict)
+    """How far an action of size 1 moves each joint with control 'increment' (rad, m)."""
+    base_speed: tuple[float, float] = (0.0, 0.0)
+    """Speed ahead and of turning that an action of size 1 asks of a driven base (m/s, rad/s)."""
     quat_order: Literal["wxyz", "xyzw"] = "wxyz"
     """Order of quaternions in observations and actions of this robot's tasks."""
 

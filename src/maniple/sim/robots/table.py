@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 ROBOTS: dict[str, str] = {
     "so101": "maniple.sim.robots.so101:SO101",
     "panda": "maniple.sim.robots.panda:PANDA",
+    "piper": "maniple.sim.robots.piper:PIPER",
+    "go2_piper": "maniple.sim.robots.go2_piper:GO2_PIPER",
+    "mobile_piper": "maniple.sim.robots.mobile_piper:MOBILE_PIPER",
 }
 
 
