@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from maniple.core.block import Block
 
+SUCCESS, IS_SUCCESS = "success", "is_success"
+"""Our word, and the one that SERL, LeRobot and Stable-Baselines3 look for."""
 _NUMBERS = (bool, int, float, np.number, np.bool_)
 
 
@@ -23,6 +25,8 @@ def row_info(extras: Mapping[str, NDArray]) -> dict[str, Any]:
             info.setdefault(head, {})[tail] = value
         else:
             info[head] = value
+    if SUCCESS in info:
+        info[IS_SUCCESS] = info[SUCCESS]
     return info
 
 
@@ -39,6 +43,8 @@ def batch_info(extras: Block, rows: NDArray[np.bool_]) -> dict[str, Any]:
         else:
             info[head] = array
         info[f"_{head}"] = rows
+    if SUCCESS in info:
+        info[IS_SUCCESS], info[f"_{IS_SUCCESS}"] = info[SUCCESS], rows
     return info
 
 

@@ -13,6 +13,8 @@ from maniple.sim.renderer import QUALITIES, check_renderer
 GRASPS = (None, "attach", "contact")
 REWARDS = (None, "dense", "sparse")
 RENDER_MODES = (None, "rgb_array", "human")
+ALL = ("all",)
+"""Every observation, where a task by itself shows fewer."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class EnvConfig:
     """lean (no shadows, one ray per pixel) or fine (shadows, smooth edges)."""
 
     observations: tuple[str, ...] | None = None
-    """Names of the task's observations to keep; None: all of them."""
+    """Names of the task's observations to keep, or all; None: the task's choice, mostly all."""
 
     variation: int | None = None
     """Which of the task's variations every episode has; None: drawn anew for each."""

@@ -8,7 +8,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maniple.core.errors import UnknownName
+
 Obs = dict[str, NDArray]
+
+
+class Seen(dict):
+    """Observations that say what to do where one is missing that an expert looks at."""
+
+    def __missing__(self, name: str) -> NDArray:
+        raise UnknownName(
+            f"The expert looks at {name!r}, which is not among the observations "
+            f"({', '.join(self)}). Make the environments with observations='all'."
+        )
 
 
 class Waypoint(NamedTuple):
@@ -46,6 +58,7 @@ class WaypointExpert:
 
     def act(self, obs: Obs) -> NDArray[np.float32]:
         """Return the next action of every row."""
+        obs = Seen(obs)
         tip = obs["tip_pos"]
         goals = np.stack([w.goal(obs) for w in self._waypoints])
         goal = goals[self._at, np.arange(len(tip))]

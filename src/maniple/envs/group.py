@@ -21,7 +21,7 @@ from maniple.core.space import box, dict_space
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.step import StepArrays, scalar
 from maniple.envs.cameras import Cameras
-from maniple.envs.config import EnvConfig
+from maniple.envs.config import ALL, EnvConfig
 from maniple.envs.motion import Motion
 from maniple.envs.row import Row
 from maniple.envs.task import Task
@@ -432,7 +432,7 @@ def _check_proprioception(task: Task, s: State) -> None:
 
 def _chosen(task: Task, names: tuple[str, ...] | None) -> Callable[[State], dict[str, NDArray]]:
     """Return the task's `observe`, cut down to some names."""
-    if names is None:
+    if names in (None, ALL):
         return task.observe
 
     def observe(s: State) -> dict[str, NDArray]:

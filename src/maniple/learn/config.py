@@ -13,7 +13,7 @@ import tyro
 
 from maniple.agents.sac import SACConfig
 from maniple.core.errors import BadConfig, closest
-from maniple.envs.config import EnvConfig
+from maniple.envs.config import ALL, EnvConfig
 from maniple.learn.algorithms import ALGORITHMS, OBJECT_TASKS, find_algorithm, load
 from maniple.registry import BACKENDS, EXPERTS, TASKS, canonical, find
 from maniple.run.config import RunConfig, Schedule, at_least
@@ -193,7 +193,7 @@ class TrainConfig:
 
     def _check_observations(self) -> None:
         chosen, task = self.env.observations, canonical(self.run.task)
-        if not self.env.cameras or chosen is None or task not in TASKS:
+        if not self.env.cameras or chosen in (None, ALL) or task not in TASKS:
             return
         own = getattr(find(task), "proprioception", ())
         if own and not set(own) & set(chosen):
@@ -223,10 +223,22 @@ def preset(algorithm: str, task: str | None = None) -> TrainConfig:
     task = task or RunConfig.task
     layers = [row.settings, row.object_settings if canonical(task) in OBJECT_TASKS else {}]
     settings = {name: value for layer in layers for name, value in layer.items()}
-    for name, kind in (("env", EnvConfig), ("agent", load(row.config))):
-        merged = {k: v for layer in layers for k, v in layer.get(name, {}).items()}
-        settings[name] = kind(**merged)
+    merged: dict[str, dict[str, Any]] = {
+        name: {k: v for layer in layers for k, v in layer.get(name, {}).items()}
+        for name in ("env", "agent")
+    }
+    settings["agent"] = load(row.config)(**merged["agent"])
+    if task_env(task) != EnvConfig():
+        # A task that shows pictures by itself is learned from its state unless told otherwise.
+        merged["env"] = {"cameras": (), "observations": ALL, **merged["env"]}
+    settings["env"] = replace(task_env(task), **merged["env"])
     return TrainConfig.of(task=task, **settings)
+
+
+def task_env(task: str) -> EnvConfig:
+    """Return the settings that a task begins with by itself."""
+    task = canonical(task)
+    return EnvConfig(**getattr(find(task), "defaults", {})) if task in TASKS else EnvConfig()
 
 
 def config_of(described: Mapping[str, Any]) -> TrainConfig:

@@ -12,9 +12,9 @@ import torch
 from maniple.core.errors import BadConfig
 from maniple.core.spec import ArraySpec, Layout
 from maniple.data.frame_stack import stacked
-from maniple.envs.config import EnvConfig
+from maniple.envs.config import ALL, EnvConfig
 from maniple.learn.algorithms import find_algorithm, load
-from maniple.learn.config import AgentConfig, TrainConfig, algorithm_of
+from maniple.learn.config import AgentConfig, TrainConfig, algorithm_of, task_env
 from maniple.registry import TASKS, canonical, find, make_vec, recipe
 from maniple.run.evaluation import FIRST_SEED, Evaluator
 from maniple.run.ranks import Ranks
@@ -72,8 +72,9 @@ def with_renderer(config: TrainConfig) -> TrainConfig:
 
 
 def env_options(config: TrainConfig) -> dict[str, Any]:
-    """Return the settings of the environment that differ from the defaults."""
-    own = ((f.name, getattr(config.env, f.name), f.default) for f in fields(EnvConfig))
+    """Return the settings of the environment that differ from the task's own."""
+    usual = task_env(config.run.task) if config.machine.backend == "mujoco" else EnvConfig()
+    own = ((f.name, getattr(config.env, f.name), getattr(usual, f.name)) for f in fields(EnvConfig))
     return {name: value for name, value, default in own if value != default}
 
 
@@ -123,7 +124,9 @@ def policy_states(config: TrainConfig) -> tuple[str, ...]:
             f"pictures would see the simulator's truth. Set {task.__name__}.proprioception to the "
             "names of the robot's own observations."
         )
-    chosen = set(config.env.observations or own)
+    chosen = config.env.observations
+    if chosen in (None, ALL):
+        return own
     return tuple(name for name in own if name in chosen)
 
 
