@@ -18,6 +18,7 @@ from time import perf_counter, thread_time_ns
 from typing import Any
 
 import numpy as np
+import psutil
 from numpy.typing import NDArray
 
 import maniple
@@ -216,7 +217,7 @@ def environments() -> list[dict[str, Any]]:
     cameras = {"cameras": ("front", "wrist"), "image_size": (128, 128)}
     for task in SCENES[:2]:
         options = {**cameras, **({"control": "delta_joint"} if task.startswith("panda") else {})}
-        rates: dict[str, list[float]] = {"fast": [], "async_gl": []}
+        rates: dict[str, list[tuple[float, float]]] = {"fast": [], "async_gl": []}
         made: dict[str, Any] = {
             "fast": maniple.make_vec(task, 16, renderer="fast", **options),
             "async_gl": AsyncVectorEnv(
@@ -228,25 +229,40 @@ def environments() -> list[dict[str, Any]]:
                 rates[name].append(_rate(envs))
         for envs in made.values():
             envs.close()
-        middle = {name: float(np.median(found)) for name, found in rates.items()}
-        ratio = middle["fast"] / middle["async_gl"]
-        print(
-            f"{task}: 16 rows, two 128 x 128 cameras: {middle['fast']:.0f} env-steps/s, "
-            f"AsyncVectorEnv with GL {middle['async_gl']:.0f}: {ratio:.1f}x"
-        )
-        answers.append({"task": task, **middle, "ratio": ratio})
+        answers.append(_compare(task, rates))
     return answers
 
 
-def _rate(envs: Any, seconds: float = 2.0) -> float:
+def _compare(task: str, rates: dict[str, list[tuple[float, float]]]) -> dict[str, Any]:
+    """Print and return both ratios: of steps per second, and of CPU time per step."""
+    wall = {name: float(np.median([rate for rate, _ in found])) for name, found in rates.items()}
+    cpu = {name: min(spent for _, spent in found) for name, found in rates.items()}
+    ratio, cpu_ratio = wall["fast"] / wall["async_gl"], cpu["async_gl"] / cpu["fast"]
+    print(
+        f"{task}: 16 rows, two 128 x 128 cameras: {wall['fast']:.0f} env-steps/s, "
+        f"AsyncVectorEnv with GL {wall['async_gl']:.0f}: {ratio:.1f}x; CPU time per step "
+        f"{cpu['fast']:.0f} and {cpu['async_gl']:.0f} us: {cpu_ratio:.1f}x"
+    )
+    return {"task": task, "ratio": ratio, "cpu_ratio": cpu_ratio, "rate": wall, "cpu_us": cpu}
+
+
+def _rate(envs: Any, seconds: float = 2.0) -> tuple[float, float]:
+    """Environment steps per second, and microseconds of CPU time per step, workers included."""
     envs.action_space.seed(0)
     envs.reset(seed=0)
     actions = [envs.action_space.sample() for _ in range(8)]
-    steps, start = 0, perf_counter()
+    steps, start, spent = 0, perf_counter(), _cpu_seconds()
     while perf_counter() - start < seconds:
         envs.step(actions[steps % 8])
         steps += 1
-    return steps * 16 / (perf_counter() - start)
+    count = steps * 16
+    return count / (perf_counter() - start), 1e6 * (_cpu_seconds() - spent) / count
+
+
+def _cpu_seconds() -> float:
+    here = psutil.Process()
+    times = [process.cpu_times() for process in (here, *here.children(recursive=True))]
+    return sum(one.user + one.system for one in times)
 
 
 def plot(answers: list[dict[str, Any]], path: Path) -> None:

@@ -96,7 +96,7 @@ def test_a_fallen_banana_ends_the_episode_with_a_loss():
 
 def test_an_arm_on_the_table_ends_the_episode_after_thirty_steps(plain):
     envs = plain(1, max_episode_steps=200)
-    obs, _ = envs.reset(seed=2)
+    envs.reset(seed=2)
     down = np.array([[0, 1, 0.4, 0, 0, 0, 0]], np.float32)
     rewards = []
     for _ in range(150):
