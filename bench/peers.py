@@ -15,6 +15,7 @@ import argparse
 import json
 import resource
 import statistics
+from functools import partial
 from time import perf_counter
 
 import mujoco
@@ -22,7 +23,7 @@ import numpy as np
 
 import maniple
 from maniple.cli.bench.limit import RawPhysics
-from maniple.cli.bench.peers import gymnasium_async, gymnasium_sync
+from maniple.cli.bench.peers import gymnasium_async, gymnasium_sync, single
 from maniple.cli.bench.rate import env_steps_per_s
 from maniple.core.rank import Rank
 
@@ -55,9 +56,11 @@ def compare(num_envs: int, turns: int, with_async: bool) -> dict[str, float]:
     """Take turns between ours, the peers and the raw physics."""
     makers = {"native": lambda: maniple.make_vec(TASK, num_envs)}
     if with_async:
-        makers["gymnasium async"] = lambda: gymnasium_async(TASK, num_envs)
-        makers["gymnasium async, no copy"] = lambda: gymnasium_async(TASK, num_envs, copy=False)
-        makers["gymnasium sync"] = lambda: gymnasium_sync(TASK, num_envs)
+        makers["gymnasium async"] = lambda: gymnasium_async(partial(single, TASK), num_envs)
+        makers["gymnasium async, no copy"] = lambda: gymnasium_async(
+            partial(single, TASK), num_envs, copy=False
+        )
+        makers["gymnasium sync"] = lambda: gymnasium_sync(partial(single, TASK), num_envs)
     envs = {name: make() for name, make in makers.items()}
     physics = RawPhysics(TASK, 200, Rank.here().num_cpus())
     rates: dict[str, list[float]] = {name: [] for name in [*envs, "raw physics"]}

@@ -47,13 +47,15 @@ def run(options: Options) -> dict[str, Any]:
 
 def _show_speed(say: Any, options: Options) -> dict[str, float]:
     """Step the same environment with us and with Gymnasium's AsyncVectorEnv, in turns."""
-    from maniple.cli.bench.peers import gymnasium_async
+    from functools import partial
+
+    from maniple.cli.bench.peers import gymnasium_async, single
     from maniple.cli.bench.rate import env_steps_per_s
     from maniple.registry import make_vec
 
     task, few = "LeRobot-v0", 8
     ours = make_vec(task, 256)
-    theirs = gymnasium_async(task, few)
+    theirs = gymnasium_async(partial(single, task), few)
     try:
         for envs in (ours, theirs):
             envs.reset(seed=0)

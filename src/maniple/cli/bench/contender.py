@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -31,6 +32,9 @@ class Contender:
     is_copied: bool = True
     """Whether our engines return copies of the observations."""
 
+    options: str = "{}"
+    """Settings of the environments, as JSON: cameras, image_size, renderer."""
+
     @property
     def setting(self) -> str:
         """The settings in words, without the engine and the number of environments."""
@@ -40,6 +44,11 @@ class Contender:
         if self.action_chunk > 1:
             words.append(f"chunks of {self.action_chunk}")
         return ", ".join(words)
+
+    @property
+    def env_options(self) -> dict[str, Any]:
+        """The settings of the environments."""
+        return json.loads(self.options)
 
     def as_options(self) -> dict[str, Any]:
         """Return the arguments that make the same contender in another process."""
@@ -100,7 +109,7 @@ def _ours(contender: Contender) -> Any:
     if ":" in contender.task:
         env, options = partial(single, contender.task), {}
     else:
-        env, options = contender.task, {"clip_actions": True}
+        env, options = contender.task, {"clip_actions": True, **contender.env_options}
     if contender.engine == "process":
         options |= {"workers": contender.workers, "max_chunk": max(64, contender.action_chunk)}
     return make_vec(
@@ -113,7 +122,8 @@ def _peer(name: str, contender: Contender, **options: Any) -> Any:
 
     if contender.workers is not None:
         options["workers"] = contender.workers
-    return getattr(peers, name)(contender.task, contender.num_envs, **options)
+    make = partial(peers.single, contender.task, contender.env_options)
+    return getattr(peers, name)(make, contender.num_envs, **options)
 
 
 _MAKERS: dict[str, Any] = {
@@ -128,16 +138,20 @@ _MAKERS: dict[str, Any] = {
 }
 
 
-def ours(task: str, num_envs: int, workers: list[int], chunks: list[int]) -> Iterator[Contender]:
+def ours(
+    task: str, num_envs: int, workers: list[int], chunks: list[int], options: str = "{}"
+) -> Iterator[Contender]:
     """Every setting of our engines that this many environments allow."""
     for chunk in chunks:
-        yield Contender(task, "native", "native", num_envs, None, chunk)
+        yield Contender(task, "native", "native", num_envs, None, chunk, options=options)
         for count in workers:
             if count <= num_envs:
-                yield Contender(task, "process", "process", num_envs, count, chunk)
+                yield Contender(task, "process", "process", num_envs, count, chunk, options=options)
 
 
-def peers_of(task: str, num_envs: int, workers: list[int], peer: str) -> Iterator[Contender]:
+def peers_of(
+    task: str, num_envs: int, workers: list[int], peer: str, options: str = "{}"
+) -> Iterator[Contender]:
     """Every setting of a peer that this many environments allow."""
     kinds = {
         "gymnasium": ("async, no copy", "sync"),
@@ -145,9 +159,9 @@ def peers_of(task: str, num_envs: int, workers: list[int], peer: str) -> Iterato
         "sb3": ("subproc", "dummy"),
     }
     for kind in kinds[peer]:
-        yield Contender(task, peer, kind, num_envs)
+        yield Contender(task, peer, kind, num_envs, options=options)
     if peer == "pufferlib":
         for count in workers:
             # It takes only equal shares.
             if num_envs % count == 0:
-                yield Contender(task, peer, "multiprocessing", num_envs, count)
+                yield Contender(task, peer, "multiprocessing", num_envs, count, options=options)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from statistics import median
 from typing import Any, NamedTuple
 
-from maniple.cli.bench.contender import Contender
+from maniple.cli.bench.contender import RAW, Contender
 from maniple.cli.bench.isolated import Isolated, IsolatedFailed, close_all
 
 
@@ -16,6 +16,8 @@ class Result(NamedTuple):
     contender: Contender
     rates: list[float]
     failure: str = ""
+    memory_mb: float | None = None
+    """Of all its processes, after the last turn."""
 
     @property
     def env_steps_per_s(self) -> float:
@@ -34,7 +36,14 @@ class Result(NamedTuple):
             "env_steps_per_s": round(rate, 1),
             "us_per_env_step": round(1e6 / rate, 3),
             "turns": [round(one, 1) for one in self.rates],
+            "images_per_s": round(rate * _pictures(contender) / contender.action_chunk, 1),
+            "memory_mb": None if self.memory_mb is None else round(self.memory_mb, 1),
         }
+
+
+def _pictures(contender: Contender) -> int:
+    """Pictures of one environment in one observation."""
+    return 0 if contender.engine == RAW else len(contender.env_options.get("cameras", ()))
 
 
 def interleave(
@@ -56,6 +65,7 @@ def interleave(
     processes: dict[Contender, Isolated] = {}
     rates: dict[Contender, list[float]] = {}
     failures: dict[Contender, str] = {}
+    memory: dict[Contender, float | None] = {}
 
     def drop(contender: Contender, error: Exception) -> None:
         failures[contender] = str(error)
@@ -79,6 +89,7 @@ def interleave(
                         drop(contender, error)
                 if tick is not None:
                     tick(1)
+        memory |= {one: p.memory_mb() for one, p in processes.items() if one not in failures}
     finally:
         close_all(process for one, process in processes.items() if one not in failures)
-    return [Result(one, rates[one], failures.get(one, "")) for one in processes]
+    return [Result(one, rates[one], failures.get(one, ""), memory.get(one)) for one in processes]

@@ -17,6 +17,8 @@ from collections.abc import Iterable
 from time import monotonic, sleep
 from typing import Any
 
+import psutil
+
 from maniple.cli.bench.contender import Contender
 from maniple.core.child import die_with, python_module, start_child
 
@@ -64,6 +66,15 @@ class Isolated:
             raise IsolatedFailed(f"it died: {self._last_error_line()}") from None
         finally:
             self._signal(signal.SIGSTOP)
+
+    def memory_mb(self) -> float | None:
+        """Return the memory of the whole group, shared pages counted once; None where unknown."""
+        try:
+            here = psutil.Process(self._process.pid)
+            found = [p.memory_full_info() for p in (here, *here.children(recursive=True))]
+            return sum(one.pss for one in found) / 1e6
+        except (psutil.Error, AttributeError):
+            return None
 
     def ask_to_end(self) -> None:
         """Ask it to end; `close` waits for that."""

@@ -43,6 +43,9 @@ class Options:
     image_size: tuple[int, int] | None = None
     """Height and width of pictures; given alone it means the task's first two cameras."""
 
+    renderer: str | None = None
+    """What draws them: auto, fast, mujoco, ...; None: the task's choice."""
+
     backend: Literal["mujoco", "rlbench"] = "mujoco"
     """mujoco, or rlbench: the real RLBench on CoppeliaSim, one process per environment."""
 
@@ -197,7 +200,8 @@ def _pictures(options: Options) -> dict[str, Any]:
     if options.backend == "rlbench" and size is not None and not options.cameras:
         # RLBench's tasks are not in our table: their cameras are always the same.
         return {"cameras": ("front", "wrist"), "image_size": size}
-    return pictures(options.task, options.cameras, size)
+    drawn = pictures(options.task, options.cameras, size)
+    return drawn | ({"renderer": options.renderer} if options.renderer else {})
 
 
 def _arm(options: Options) -> dict[str, Any]:

@@ -31,6 +31,15 @@ class Options:
     peers: str = "gymnasium,pufferlib,sb3"
     """Vector environments of others to compare with, or none."""
 
+    cameras: tuple[str, ...] = ()
+    """Cameras to draw in every step; none: those that the task draws by itself."""
+
+    image_size: tuple[int, int] | None = None
+    """Height and width of pictures; given alone it means the task's first two cameras."""
+
+    renderer: str | None = None
+    """What draws them: auto, fast, mujoco, ...; None: the task's choice."""
+
     steps: int = 5000
     """Control steps of each environment in a turn, at most."""
 
@@ -68,6 +77,7 @@ def run(options: Options) -> dict[str, Any]:
         "not_installed": missing,
         "failed": failed,
         "best": _best(options.task, rows),
+        "by_num_envs": _by_num_envs(rows),
         "files": [str(out / "throughput.jsonl")],
     }
     if rows:
@@ -99,15 +109,27 @@ def _plan(options: Options) -> tuple[list[list[Any]], list[dict[str, str]]]:
     here = [peer for peer in wanted if is_installed(peer)]
     missing = [{"peer": p, "type_this": TYPE_THIS.get(p, "")} for p in wanted if p not in here]
     rounds = []
+    drawn = _env_options(options)
     for count in counts:
         contenders = [
             Contender(options.task, RAW, RAW, count),
-            *ours(options.task, count, workers, chunks),
+            *ours(options.task, count, workers, chunks, drawn),
         ]
         for peer in here:
-            contenders += peers_of(options.task, count, workers, peer)
+            contenders += peers_of(options.task, count, workers, peer, drawn)
         rounds.append(contenders)
     return rounds, missing
+
+
+def _env_options(options: Options) -> str:
+    """Return what is drawn, as JSON: what was asked for, else what the task draws by itself."""
+    from maniple.cli.bench.run import pictures
+    from maniple.registry import find
+
+    own = getattr(find(options.task), "defaults", {})
+    drawn = {name: own[name] for name in ("cameras", "image_size", "renderer") if name in own}
+    drawn |= pictures(options.task, options.cameras, options.image_size)
+    return json.dumps(drawn | ({"renderer": options.renderer} if options.renderer else {}))
 
 
 def _measure(
@@ -149,6 +171,20 @@ def _best(task: str, rows: list[Row]) -> list[Row]:
     return best
 
 
+def _by_num_envs(rows: list[Row]) -> list[Row]:
+    """Return our fastest setting at each number of environments, without chunks."""
+    from maniple.cli.bench.contender import OURS
+
+    mine = [row for row in rows if row["engine"] in OURS and row["action_chunk"] == 1]
+    counts = sorted({row["num_envs"] for row in mine})
+    best = [
+        max((r for r in mine if r["num_envs"] == count), key=lambda r: r["env_steps_per_s"])
+        for count in counts
+    ]
+    first = best[0]["env_steps_per_s"] if best else 1.0
+    return [{**row, "speed_up": round(row["env_steps_per_s"] / first, 2)} for row in best]
+
+
 def _call(task: str, row: Row) -> str:
     words = [repr(task), str(row["num_envs"]), f"engine={row['engine']!r}"]
     if row["workers"]:
@@ -167,6 +203,8 @@ def _show(answer: dict[str, Any], file: Any) -> None:
     if not console.is_terminal:
         console.width = 160
     console.print(_table(answer))
+    console.print()
+    console.print(_counts_table(answer))
     for one in answer["not_installed"]:
         note = f"{one['peer']} is not installed. Type: {one['type_this']}"
         console.print(escape(note), style="yellow")
@@ -197,6 +235,30 @@ def _table(answer: dict[str, Any]) -> Any:
     for (engine, setting), rates in _lines(answer["rows"]):
         cells = [f"{rates[c]:,.0f}" if c in rates else "" for c in counts]
         table.add_row(engine, setting, *cells)
+    return table
+
+
+def _counts_table(answer: dict[str, Any]) -> Any:
+    """How much each number of environments brings, and what it costs."""
+    from rich.table import Table
+
+    from maniple.learn.cluster import ClusterConfig
+
+    rows = answer["by_num_envs"]
+    table = Table(title="Our fastest engine, step by step", box=None, title_justify="left")
+    for name in ("envs", "engine", "env-steps/s", "speed-up", "images/s", "memory MB", "queue"):
+        table.add_column(name, justify="left" if name == "engine" else "right")
+    fastest = max((row["env_steps_per_s"] for row in rows), default=0.0)
+    for row in rows:
+        memory = "" if row["memory_mb"] is None else f"{row['memory_mb']:,.0f}"
+        images = f"{row['images_per_s']:,.0f}" if row["images_per_s"] else ""
+        engine = " ".join(filter(None, (row["engine"], row["setting"])))
+        best = "  best here" if row["env_steps_per_s"] == fastest else ""
+        table.add_row(
+            str(row["num_envs"]), engine + best, f"{row['env_steps_per_s']:,.0f}",
+            f"{row['speed_up']:.2f}", images, memory, f"{ClusterConfig.queue_steps:,}",
+        )  # fmt: skip
+    table.caption = "queue: steps of actors that a learner keeps waiting (--queue-steps)"
     return table
 
 
