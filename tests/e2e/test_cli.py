@@ -93,7 +93,7 @@ def test_debug_shows_the_traceback():
 def test_bench_records_films(tmp_path):
     words = f"bench --task so101/Reach-v0 --num-envs 2 --steps 8 --record {tmp_path} --json"
     answer = last_json(maniple(*words.split(), "--image-size", "32", "32"))
-    assert answer["cameras"] == ["front", "wrist"] and answer["engine"] == "process"
+    assert answer["cameras"] == ["front", "wrist"] and answer["engine"] == "native"
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names[:2] == ["env_000_front_episode_0000.mp4", "env_000_wrist_episode_0000.mp4"]
     assert not [name for name in names if name.endswith(".part")]
