@@ -114,7 +114,7 @@ def test_killed_actors_and_learners_do_not_end_the_training(tmp_path):
 def test_an_actor_without_the_token_is_refused(tmp_path):
     """It says where the token should be."""
     pytest.importorskip("ray")
-    lonely = start("actor", tmp_path, "--num-envs", "1")
+    lonely = start("actor", tmp_path, "--num-envs", "1", "--patience-s", "20")
     assert lonely.wait(60) == 2
     text = next(tmp_path.glob("actor-*.txt")).read_text()
     assert "There is no token at" in text and "Traceback" not in text
@@ -144,3 +144,50 @@ def test_an_actor_waits_for_the_token(tmp_path):
     with pytest.raises(BadConfig, match="--token-file"):
         Cluster(config)
     assert time.monotonic() - began > 0.4
+
+
+@pytest.mark.slow
+def test_nothing_listens_for_other_machines(tmp_path):
+    """With the default address neither the head nor what it starts is reached from outside."""
+    pytest.importorskip("ray")
+    from maniple.learn.cluster import exposed
+
+    running = learner(tmp_path)
+    note = tmp_path / "run" / "cluster.json"
+    try:
+        wait_for_queue(running)
+        head = json.loads(note.read_text())["pid"]
+        listening = [
+            one.laddr
+            for process in (psutil.Process(head), *psutil.Process(head).children(recursive=True))
+            for one in process.net_connections(kind="inet")
+            if one.status == psutil.CONN_LISTEN
+        ]
+        assert PORT in {port for _, port in listening} and 10001 not in {p for _, p in listening}
+        assert exposed(head) == [] and exposed(running.pid) == []
+    finally:
+        running.send_signal(signal.SIGINT)
+        running.wait(60)
+        if note.exists():
+            psutil.Process(json.loads(note.read_text())["pid"]).terminate()
+
+
+def wait_for_queue(process: subprocess.Popen) -> None:
+    """Wait until the learner is connected to its head."""
+    deadline = time.monotonic() + 120
+    while not any("StepQueue" in (p.info["name"] or "") for p in psutil.process_iter(["name"])):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.5)
+
+
+def test_an_open_socket_is_seen():
+    """What the check before a start would refuse."""
+    import socket
+
+    from maniple.learn.cluster import exposed
+
+    with socket.create_server(("127.0.0.1", 0)):
+        assert exposed(os.getpid()) == []
+        with socket.create_server(("0.0.0.0", 0)) as other:
+            (found,) = exposed(os.getpid())
+            assert str(other.getsockname()[1]) in found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import secrets
@@ -57,6 +58,8 @@ class ClusterConfig:
     gives up are a tenth of it."""
 
     def __post_init__(self) -> None:
+        if self.ip == "localhost":
+            object.__setattr__(self, "ip", "127.0.0.1")
         if self.role not in ROLES:
             raise BadConfig(f"role is {self.role!r}; it may be one of: {', '.join(ROLES)}.")
 
@@ -69,6 +72,10 @@ class Cluster:
         self._note = run_dir / "cluster.json" if run_dir else None
         patience_s = 0.0 if run_dir is not None else config.patience_s / 10
         _use_token(config.token_file.expanduser(), run_dir is not None, patience_s)
+        if is_loopback(config.ip):
+            # Ray replaces 127.0.0.1 by an address of the network unless it may not form a cluster;
+            # it then listens on all of them. Read when Ray is imported, here and in the head.
+            os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
         self._ray: Any = require("ray")
         self._node: subprocess.Popen | None = None
         if self._note is not None and not _answers(config.ip, config.port):
@@ -149,6 +156,12 @@ class Cluster:
             if head.poll() is not None or monotonic() > deadline:
                 raise ClusterError(f"Ray's head did not start; see {note.parent / 'head.log'}.")
             sleep(0.2)
+        if is_loopback(self.config.ip) and (seen := exposed(head.pid)):
+            _end_head(note)
+            raise ClusterError(
+                f"Ray listens at {', '.join(seen)}, which other machines can reach, although --ip "
+                f"is {self.config.ip}. It was ended. Install the pinned version of Ray."
+            )
 
     def _join_from_elsewhere(self) -> None:
         """Make this machine a node of the learner's cluster, for as long as we are here."""
@@ -230,6 +243,30 @@ def make_token(path: Path) -> None:
         return
     os.write(handle, secrets.token_hex(32).encode())
     os.close(handle)
+
+
+def is_loopback(ip: str) -> bool:
+    """Tell whether an address is this machine's own and nobody else's."""
+    try:
+        return ipaddress.ip_address(ip).is_loopback
+    except ValueError:
+        return False
+
+
+def exposed(pid: int) -> list[str]:
+    """Return where a process, or one that it started, listens for other machines."""
+    found = []
+    here = psutil.Process(pid)
+    for process in (here, *here.children(recursive=True)):
+        try:
+            sockets = process.net_connections(kind="inet")
+        except psutil.Error:
+            continue
+        for one in sockets:
+            ip = str(one.laddr[0]).removeprefix("::ffff:") if one.laddr else ""
+            if one.status == psutil.CONN_LISTEN and not is_loopback(ip):
+                found.append(f"{ip}:{one.laddr[1]} ({process.name()})")
+    return found
 
 
 def _answers(ip: str, port: int) -> bool:

@@ -20,6 +20,12 @@ from maniple.core.child import start_child
 
 PR_SET_CHILD_SUBREAPER = 36
 OBJECT_STORE_BYTES = 256 * 2**20
+WITHOUT_CLIENT_SERVER = (
+    "import ray.scripts.scripts as scripts; "
+    "scripts.get_ray_client_dependency_error = lambda: 'off'; "
+    "scripts.main()"
+)
+"""Start Ray without the server of its thin client, which no flag switches off."""
 
 
 def main(ip: str, port: str, beat: str, patience_s: str) -> int:
@@ -29,7 +35,7 @@ def main(ip: str, port: str, beat: str, patience_s: str) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     ray = start_child(
         [
-            sys.executable, "-P", "-m", "ray.scripts.scripts", "start", "--head", "--block",
+            sys.executable, "-P", "-c", WITHOUT_CLIENT_SERVER, "start", "--head", "--block",
             f"--node-ip-address={ip}", f"--port={port}", "--include-dashboard=false",
             "--disable-usage-stats", f"--object-store-memory={OBJECT_STORE_BYTES}",
         ],
