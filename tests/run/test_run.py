@@ -40,7 +40,7 @@ def test_settings_cannot_run_code(tmp_path):
     with pytest.raises(BadConfig, match="not readable"):
         RunFolder(tmp_path).config()
     (tmp_path / "config.yaml").write_text("- 1")
-    with pytest.raises(BadConfig, match="table of settings"):
+    with pytest.raises(BadConfig, match="table of names"):
         RunFolder(tmp_path).config()
 
 

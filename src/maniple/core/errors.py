@@ -98,3 +98,9 @@ def _plain(word: str) -> str:
     word = word.lower().replace("-", "").replace("_", "")
     head, _, tail = word.rpartition("v")
     return head if head and tail.isdigit() else word
+
+
+def one_line(error: BaseException) -> str:
+    """Return what another library says in one line, without a full stop."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text[:200].rstrip(". ")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from maniple.agents.sac import SACConfig
-from maniple.core.errors import BadConfig, closest
+from maniple.core.errors import BadConfig, closest, one_line
 from maniple.envs.config import ALL, EnvConfig
 from maniple.learn.algorithms import ALGORITHMS, OBJECT_TASKS, find_algorithm, load
 from maniple.registry import BACKENDS, EXPERTS, TASKS, canonical, find
@@ -277,6 +277,10 @@ def config_of(described: Mapping[str, Any]) -> TrainConfig:
     except cattrs.BaseValidationError as error:
         lines = "; ".join(cattrs.transform_error(error))
         raise BadConfig(f"config.yaml does not fit this version of maniple: {lines}.") from None
+    except (AttributeError, TypeError, KeyError) as error:
+        raise BadConfig(
+            f"config.yaml does not fit this version of maniple: {one_line(error)}."
+        ) from None
 
 
 def algorithm_of(config: TrainConfig) -> str:

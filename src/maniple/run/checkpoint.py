@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core import atomic
-from maniple.core.errors import BadConfig
+from maniple.core.checked_file import BadFile, check_file, read_json_table
+from maniple.core.errors import BadConfig, one_line
 from maniple.core.optional import require
-from maniple.run.folder import Names
+from maniple.run.folder import CONFIG, Names
 from maniple.run.ranks import Ranks
 from maniple.run.tree import split, unsplit
 
@@ -42,7 +43,7 @@ class Checkpoint:
 
     def about(self, rank: int = 0) -> dict[str, Any]:
         """Read what one rank stored besides arrays."""
-        return json.loads((self.path / _of_rank(STATE, rank)).read_text())
+        return read_json_table(self.path / _of_rank(STATE, rank))
 
     def state(self, ranks: Ranks | None = None) -> dict[str, Any]:
         """Read everything that this rank stored.
@@ -52,7 +53,14 @@ class Checkpoint:
         """
         self.check(ranks)
         rank = 0 if ranks is None else ranks.rank
-        return unsplit(self.about(rank)["state"], self.arrays(rank))
+        try:
+            return unsplit(self.about(rank)["state"], self.arrays(rank))
+        except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            if isinstance(error, BadConfig):
+                raise
+            raise BadFile(
+                f"{self.path} does not hold the state of a run ({error!r}); choose another."
+            ) from None
 
     def check(self, ranks: Ranks | None = None) -> None:
         """Refuse what another version of maniple, or another number of ranks, wrote."""
@@ -64,11 +72,11 @@ class Checkpoint:
                 f"{about.get('layout', 1)}, this one reads {LAYOUT}): 'maniple eval' can judge it, "
                 "but training cannot go on from it. Begin anew in another --run-dir."
             )
-        if about["world_size"] != world_size:
+        if about.get("world_size") != world_size:
             raise BadConfig(
-                f"{self.path} was written by {about['world_size']} ranks, and there are "
+                f"{self.path} was written by {about.get('world_size')} ranks, and there are "
                 f"{world_size} now. Start with --nproc-per-node so that there are "
-                f"{about['world_size']}."
+                f"{about.get('world_size')}."
             )
 
     def hash(self) -> NDArray[np.uint8]:
@@ -78,9 +86,9 @@ class Checkpoint:
     def files(self) -> list[Path]:
         """Files outside its own folder that it needs."""
         try:
-            entries = json.loads((self.path / MANIFEST).read_text())
-        except FileNotFoundError:
-            return []  # Another rank has just removed it.
+            entries = read_json_table(self.path / MANIFEST)
+        except BadFile:
+            return []  # Another rank has just removed it, or it is torn.
         # Without the way through this folder, which will be gone before its files are.
         outside = [name for name in entries if name.startswith("..")]
         return [Path(os.path.normpath(self.path / name)) for name in outside]
@@ -90,17 +98,20 @@ class Checkpoint:
         manifest = self.path / MANIFEST
         if not manifest.exists():
             return f"{self.path} has no {MANIFEST}: it was not finished"
+        # Wherever checkpoints lie in it; one that was copied away is alone.
+        parents = self.path.parents
+        run = next((p for p in parents if (p / CONFIG).exists()), self.path.parent.parent)
         try:
-            entries = json.loads(manifest.read_text())
-            for name, entry in entries.items():
+            for name, entry in read_json_table(manifest).items():
                 file = self.path / name
-                if not file.exists():
-                    return f"{file} is missing"
-                if file.stat().st_size != entry["bytes"]:
-                    return f"{file} has {file.stat().st_size} bytes, not {entry['bytes']}"
+                size = check_file(file, inside=run)
+                if size != entry["bytes"]:
+                    return f"{file} has {size} bytes, not {entry['bytes']}"
                 if digest(file) != entry["sha256"]:
                     return f"{file} was changed after it was written"
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except BadFile as error:
+            return str(error).rstrip(".")
+        except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
             return f"{manifest} is not readable ({error})"
         return None
 
@@ -189,7 +200,7 @@ class Checkpoints:
 
     def _named(self, kind: str) -> list[Path]:
         found = [p for p in self.folder.glob(self._names.checkpoint_glob(kind)) if p.is_dir()]
-        return sorted(found, key=lambda p: Checkpoint(p).step)
+        return sorted((p for p in found if _has_step(p)), key=lambda p: Checkpoint(p).step)
 
 
 def find(path: str | Path, best: bool = True) -> Checkpoint:
@@ -243,6 +254,11 @@ def _seal(part: Path, final: Path, world_size: int) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
+def _has_step(path: Path) -> bool:
+    """Tell a checkpoint from a folder that somebody called like one."""
+    return path.name.rpartition("-")[2].isdecimal()
+
+
 def _of_rank(name: str, rank: int) -> str:
     """state.json is rank 0's, state.rank1.json the next one's."""
     head, _, ending = name.partition(".")
@@ -262,9 +278,14 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray]) -> None:
 def read_arrays(path: Path) -> dict[str, NDArray]:
     """Read a safetensors file; nothing in it can run."""
     require("safetensors")
+    from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
-    return load_file(path)
+    check_file(path)
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+        raise BadFile(f"{path} is not readable: {one_line(error)}.") from None
 
 
 def digest(path: Path) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from maniple.core import atomic
+from maniple.core.checked_file import read_yaml_table
 from maniple.core.errors import BadConfig
 
 CONFIG, VERSIONS = "config.yaml", "versions.yaml"
@@ -83,13 +84,7 @@ class RunFolder:
         path = self.path / CONFIG
         if not path.exists():
             raise BadConfig(f"{self.path} is no run folder: it has no {CONFIG}.")
-        try:
-            found = yaml.safe_load(path.read_text())
-        except yaml.YAMLError as error:
-            raise BadConfig(f"{path} is not readable YAML: {error}") from None
-        if not isinstance(found, dict):
-            raise BadConfig(f"{path} should hold a table of settings, not {type(found).__name__}.")
-        return found
+        return read_yaml_table(path)
 
 
 def folder_of(path: Path) -> RunFolder:

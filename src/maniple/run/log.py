@@ -11,6 +11,7 @@ from time import time
 from typing import Any
 
 from maniple.core import atomic
+from maniple.core.checked_file import check_file
 from maniple.run.folder import RunFolder
 
 Sink = Callable[[int, Mapping[str, float]], None]
@@ -78,13 +79,18 @@ class Log:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Read metrics back, leaving out a torn last line."""
+    """Read metrics back, leaving out lines that are torn or no reports."""
+    check_file(path)
     lines = []
-    for line in path.read_text().splitlines():
-        try:
-            lines.append(json.loads(line))
-        except ValueError:
-            continue
+    # Line by line, and whatever the bytes: a crash may leave anything at the end.
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            try:
+                found = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(found, dict) and isinstance(found.get("step"), int | float):
+                lines.append(found)
     return lines
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from maniple.core.errors import BadConfig
+from maniple.core.errors import BadConfig, one_line
 from maniple.data.lerobot import meta, paths
 from maniple.data.lerobot.features import Features
 from maniple.data.lerobot.read import Dataset
 from maniple.data.lerobot.survey import FileSet, is_ours, parts, survey
+from maniple.data.lerobot.table import UNREADABLE
 
 
 def check(root: str | Path) -> dict[str, Any]:
@@ -51,8 +52,8 @@ def _check_meta(root: Path, whole: list[FileSet]) -> list[tuple[Path, str]]:
     try:
         rows = meta.read_episode_rows(root)
         tasks = meta.read_tasks(root)
-    except (OSError, ValueError, KeyError) as error:
-        return [*faults, (root / "meta", f"it cannot be read: {error}")]
+    except UNREADABLE as error:
+        return [*faults, (root / "meta", f"it cannot be read: {one_line(error)}")]
     start = 0
     for episode, files in enumerate(whole):
         if files.place[:2] != (episode, start) and files.table:
@@ -76,7 +77,7 @@ def _check_another(root: Path) -> dict[str, Any]:
     for episode in range(len(dataset)):
         try:
             frames += len(dataset[episode])
-        except (BadConfig, OSError, KeyError) as error:
+        except UNREADABLE as error:
             faults.append((root, f"episode {episode}: {error}"))
     Features.from_info(dataset.info["features"])
     return {

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from maniple.core.atomic import write_text
+from maniple.core.checked_file import SETTINGS_BYTES, BadFile, read_json_table
 from maniple.core.errors import BadConfig
 from maniple.core.optional import require
 from maniple.data.lerobot import paths
@@ -14,6 +15,14 @@ from maniple.data.lerobot.stats import Stats, flat
 from maniple.data.lerobot.table import read_whole, write_table
 
 VERSION = "v3.0"
+FACTS: dict[str, type | tuple[type, ...]] = {
+    "codebase_version": str,
+    "features": dict,
+    "total_episodes": int,
+    "fps": (int, float),
+    "data_path": str,
+}
+"""What info.json must say, and as what."""
 # LeRobot's own limits, for those who go on writing with its tools; our files hold an episode each.
 LIMITS = {"data_files_size_in_mb": 100, "video_files_size_in_mb": 200}
 
@@ -96,8 +105,8 @@ def write_stats(root: Path, stats: Stats) -> None:
 def read_stats(root: Path) -> Stats:
     """Read the statistics of all episodes together; nothing where they cannot be read."""
     try:
-        return json.loads((root / paths.STATS_PATH).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return read_json_table(root / paths.STATS_PATH)
+    except BadFile:
         return {}
 
 
@@ -134,12 +143,15 @@ def read_info(root: Path) -> dict[str, Any]:
     if not path.is_file():
         raise BadConfig(f"{root} is no dataset: it has no {paths.INFO_PATH}.{_hint(root)}")
     try:
-        info = json.loads(path.read_text(encoding="utf-8"))
-        version = str(info["codebase_version"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise BadConfig(
-            f"{path} cannot be read: {error!r}. Type: maniple data repair {root}"
-        ) from None
+        info = read_json_table(path, SETTINGS_BYTES)
+    except BadFile as error:
+        raise BadFile(f"{error} Type: maniple data repair {root}") from None
+    for name, kinds in FACTS.items():
+        if not isinstance(info.get(name), kinds):
+            raise BadFile(
+                f"{path} says {info.get(name)!r} of {name!r}. Type: maniple data repair {root}"
+            )
+    version = info["codebase_version"]
     if version.partition(".")[0] != VERSION.partition(".")[0]:
         raise BadConfig(
             f"{root} is of format {version}; this reads {VERSION}. LeRobot converts older ones: "
@@ -156,10 +168,10 @@ def write_origin(root: Path, origin: dict[str, str]) -> None:
 def read_origin(root: Path) -> dict[str, str]:
     """Read it back; nothing where it cannot be read."""
     try:
-        found = json.loads((root / paths.ORIGIN_PATH).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = read_json_table(root / paths.ORIGIN_PATH, SETTINGS_BYTES)
+    except BadFile:
         return {}
-    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
+    return {str(k): str(v) for k, v in found.items()}
 
 
 def _write_json(path: Path, content: Any) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from maniple.core.checked_file import BadFile, check_file
+
 CHUNK_FILES = 1000
 """Files in a folder, at most."""
 
@@ -21,6 +23,8 @@ TORN_FOLDER = "torn"
 """Where repair puts what it cannot use; nothing is ever deleted."""
 LOCK_NAME = ".lock"
 
+# Anything else between braces may be as long, or reach as far, as a stranger likes.
+_TEMPLATE = re.compile(r"(?:[\w./-]|\{video_key\}|\{(?:chunk|file)_index(?::0?\dd)?\})+")
 _NUMBERED = re.compile(r"chunk-(\d+)/file-(\d+)\.\w+$")
 
 
@@ -43,6 +47,23 @@ def data_file(root: Path, number: int) -> Path:
 def video_file(root: Path, key: str, number: int) -> Path:
     """Return a film of the number-th file set."""
     return root / VIDEO_PATH.format(video_key=key, **place(number))
+
+
+def filled(root: Path, template: object, place: dict[str, int], key: str = "") -> Path:
+    """Return the file that a dataset's own template names.
+
+    Raises:
+        BadFile: The template asks for something else than numbers of chunk and file, or the file
+            is not inside the dataset.
+    """
+    if not isinstance(template, str) or not _TEMPLATE.fullmatch(template):
+        raise BadFile(f"{root} names its files {template!r}, which is not read; see {DATA_PATH}.")
+    for name, number in place.items():
+        if not isinstance(number, int) or not 0 <= number < 10**6:
+            raise BadFile(f"{root} says {number!r} of {name!r}.")
+    path = root / template.format(video_key=key, **place)
+    check_file(path, inside=root)
+    return path
 
 
 def episodes_file(root: Path, number: int) -> Path:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.core.errors import BadConfig
+from maniple.core.checked_file import BadFile
+from maniple.core.errors import BadConfig, ManipleError, one_line
 from maniple.core.optional import require
 from maniple.data.episode import NO_SEED, Episode
-from maniple.data.lerobot import meta
+from maniple.data.lerobot import meta, paths
 from maniple.data.lerobot.features import Features
 from maniple.data.lerobot.film import read_film
-from maniple.data.lerobot.table import numbers, read_whole, seen
+from maniple.data.lerobot.table import UNREADABLE, numbers, read_whole, seen
 
 
 class Dataset:
@@ -32,9 +34,10 @@ class Dataset:
     def __init__(self, root: str | Path, with_pictures: bool = True) -> None:
         self.root = Path(root)
         self.info = meta.read_info(self.root)
-        self.features = Features.from_info(self.info["features"])
-        self.rows = meta.read_episode_rows(self.root)
-        self.tasks = meta.read_tasks(self.root)
+        with _readable(self.root):
+            self.features = Features.from_info(self.info["features"])
+            self.rows = meta.read_episode_rows(self.root)
+            self.tasks = meta.read_tasks(self.root)
         self._with_pictures = with_pictures
         self._last: tuple[Path, Any] | None = None
         self._begins: dict[str, dict[tuple[int, int], list[float]]] = {}
@@ -55,6 +58,10 @@ class Dataset:
     def __getitem__(self, episode: int) -> Episode:
         if not 0 <= episode < len(self):
             raise IndexError(f"{self.root} has {len(self)} episodes; there is no {episode}.")
+        with _readable(self.root):
+            return self._episode(episode)
+
+    def _episode(self, episode: int) -> Episode:
         table = self._table(episode)
         obs = seen(table, self.features)
         if self.features.has_next:
@@ -69,7 +76,7 @@ class Dataset:
     def _table(self, episode: int) -> Any:
         row = self.rows[episode]
         place = {name: row[f"data/{name}"] for name in ("chunk_index", "file_index")}
-        path = self.root / self.info["data_path"].format(**place)
+        path = paths.filled(self.root, self.info["data_path"], place)
         if self._last is None or self._last[0] != path:
             self._last = path, read_whole(path, self.root)
         table = self._last[1]
@@ -87,15 +94,15 @@ class Dataset:
     def _frames(self, episode: int, name: str) -> NDArray[np.uint8]:
         key, row = self.features.films[name].key, self.rows[episode]
         place = {n: row[f"videos/{key}/{n}"] for n in ("chunk_index", "file_index")}
-        path = self.root / self.info["video_path"].format(video_key=key, **place)
+        path = paths.filled(self.root, self.info.get("video_path"), place, key)
         fps = self.info["fps"]
         start = round(row[f"videos/{key}/from_timestamp"] * fps)
         try:
             # Our films show the final observation too, after the last row's.
             frames = read_film(path, start, min(row["length"] + 1, self._room(row, key)), fps)
-        except (OSError, ValueError) as error:
+        except UNREADABLE as error:
             raise BadConfig(
-                f"{path} cannot be read: {error}. Type: maniple data check {self.root}"
+                f"{path} cannot be read: {one_line(error)}. Type: maniple data check {self.root}"
             ) from None
         if len(frames) < row["length"]:
             raise BadConfig(
@@ -116,6 +123,21 @@ class Dataset:
         start = _begin(row, key)
         later = [time for time in self._begins[key][_film_of(row, key)] if time > start]
         return round((min(later) - start) * self.info["fps"]) if later else row["length"] + 1
+
+
+@contextmanager
+def _readable(root: Path) -> Iterator[None]:
+    """Turn what goes wrong in a dataset that somebody wrote otherwise into one line."""
+    try:
+        yield
+    except ManipleError:
+        raise
+    except UNREADABLE as error:
+        raise BadFile(
+            f"{root} is not laid out as LeRobot's datasets are ({type(error).__name__}: "
+            f"{one_line(error)}). "
+            f"Type: maniple data check {root}"
+        ) from error
 
 
 def _film_of(row: dict[str, Any], key: str) -> tuple[int, int]:

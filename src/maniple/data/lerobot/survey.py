@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from maniple.core.atomic import PART
+from maniple.core.errors import one_line
 from maniple.data.lerobot import paths
 from maniple.data.lerobot.features import NEXT, Features
 from maniple.data.lerobot.film import film_frames
-from maniple.data.lerobot.table import about_of, numbers, read_table
+from maniple.data.lerobot.table import UNREADABLE, about_of, numbers, read_table
 
 
 @dataclass
@@ -70,7 +71,7 @@ def is_ours(root: Path) -> bool:
         try:
             if about_of(read_table(path, columns=["index"])) is not None:
                 return True
-        except (OSError, ValueError):
+        except UNREADABLE:
             continue
     return not tables
 
@@ -80,7 +81,10 @@ def _look(root: Path, files: FileSet) -> None:
         for path in files.films.values():
             files.faults[path] = "its table is missing"
         return
-    fault = _look_at_table(files.table, files)
+    try:
+        fault = _look_at_table(files.table, files)
+    except UNREADABLE as error:
+        fault = f"it cannot be read: {one_line(error)}"
     if fault:
         files.faults[files.table] = fault
         return
@@ -92,10 +96,7 @@ def _look(root: Path, files: FileSet) -> None:
 
 
 def _look_at_table(path: Path, files: FileSet) -> str:
-    try:
-        table = read_table(path)
-    except (OSError, ValueError) as error:
-        return f"it cannot be read: {str(error).splitlines()[0]}"
+    table = read_table(path)
     about = about_of(table)
     if about is None:
         return "it was not written by maniple"
@@ -122,6 +123,6 @@ def _look_at_film(path: Path, frames: int) -> str:
         return "it is missing"
     try:
         found = film_frames(path)
-    except (OSError, ValueError, IndexError) as error:
-        return f"it cannot be read: {error}"
+    except UNREADABLE as error:
+        return f"it cannot be read: {one_line(error)}"
     return "" if found == frames else f"it has {found} frames, not {frames}"

@@ -11,13 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.atomic import replacing
-from maniple.core.errors import BadConfig
+from maniple.core.errors import BadConfig, one_line
 from maniple.core.optional import require
 from maniple.data.episode import Episode
 from maniple.data.lerobot.features import NEXT, STATE, Column, Features
 
 ABOUT = b"maniple"
 """Key of the table's own facts, from which the dataset's can be made again."""
+
+UNREADABLE = (
+    LookupError, TypeError, ValueError, AttributeError, ArithmeticError, OSError, EOFError,
+    NotImplementedError, AssertionError, RecursionError,
+)  # fmt: skip
+"""What readers of tables and films raise where something is not as it should be."""
 
 
 def to_table(episode: Episode, features: Features, fps: int, about: dict[str, Any]) -> Any:
@@ -91,9 +97,9 @@ def read_whole(path: Path, root: Path, without: str = "") -> Any:
     """
     try:
         return read_table(path, without=without)
-    except (OSError, ValueError) as error:
+    except UNREADABLE as error:
         raise BadConfig(
-            f"{path} cannot be read: {error}. Type: maniple data repair {root}"
+            f"{path} cannot be read: {one_line(error)}. Type: maniple data repair {root}"
         ) from None
 
 

@@ -191,7 +191,9 @@ def _tidy(value: Any, done: dict[int, Any]) -> Any:
         out.update((k, _tidy(v, done)) for k, v in value.items())
         return out
     if isinstance(value, tuple):
-        return tuple(_tidy(v, done) for v in value)
+        # Kept as well: tuples of the same tuple, a hundred deep, would never end.
+        done[id(value)] = out = tuple(_tidy(v, done) for v in value)
+        return out
     if not isinstance(value, Thing):
         return value
     last = value.name.rpartition(".")[2]

@@ -10,6 +10,7 @@ import av
 import numpy as np
 from numpy.typing import NDArray
 
+from maniple.core.checked_file import SETTINGS_BYTES, read_bytes
 from maniple.core.errors import BadConfig
 from maniple.envs.rlbench.config import RLBenchConfig
 from maniple.envs.rlbench.contract import observations
@@ -19,6 +20,9 @@ from maniple.envs.rlbench.safe_pickle import Thing, read_pickle
 
 DEPTH_STEPS = 2**24 - 1
 """Depth is stored in the three bytes of a colour, as a fraction of the way from near to far."""
+
+
+PICKLE_BYTES = 256 * 2**20
 
 
 class StoredDemo(NamedTuple):
@@ -35,7 +39,7 @@ def find_demos(root: str | Path, task: str) -> list[StoredDemo]:
     found = []
     for folder in sorted((root / name).glob("variation*"), key=_number):
         told = folder / "variation_descriptions.pkl"
-        sentences = tuple(map(str, read_pickle(told.read_bytes()))) if told.is_file() else ()
+        sentences = _sentences(told) if told.is_file() else ()
         for episode in sorted((folder / "episodes").glob("episode*"), key=_number):
             if (episode / "low_dim_obs.pkl").is_file():
                 found.append(StoredDemo(episode, _number(folder), sentences))
@@ -49,7 +53,7 @@ def find_demos(root: str | Path, task: str) -> list[StoredDemo]:
 
 def load_demo(demo: StoredDemo, config: RLBenchConfig) -> dict[str, Any]:
     """Read a demonstration: 'obs' (arrays by name, T + 1 rows), 'action' (T, 8), 'sentence'."""
-    content = read_pickle((demo.folder / "low_dim_obs.pkl").read_bytes())
+    content = read_pickle(read_bytes(demo.folder / "low_dim_obs.pkl", PICKLE_BYTES))
     rows = list(_rows(content))
     if len(rows) < 2:
         raise BadConfig(f"{demo.folder} holds {len(rows)} observations; a demonstration has more.")
@@ -60,6 +64,14 @@ def load_demo(demo: StoredDemo, config: RLBenchConfig) -> dict[str, Any]:
     low_dim = np.size(getattr(rows[0], "task_low_dim_state", 0.0))
     arrays = demo_arrays(rows, observations(config, low_dim), demo.variation)
     return {**arrays, "sentence": demo.sentences[0] if demo.sentences else ""}
+
+
+def _sentences(path: Path) -> tuple[str, ...]:
+    """Read the sentences of a variation; whatever else is in there is left out."""
+    found = read_pickle(read_bytes(path, SETTINGS_BYTES))
+    if not isinstance(found, list):
+        raise BadConfig(f"{path} holds no list of sentences.")
+    return tuple(one for one in found if isinstance(one, str))
 
 
 def picture_size(demo: StoredDemo, cameras: tuple[str, ...]) -> tuple[int, int]:
