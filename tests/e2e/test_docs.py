@@ -71,7 +71,14 @@ def test_readme_code_runs(number, tmp_path):
 # Pages whose blocks build on each other, top to bottom.
 @pytest.mark.parametrize(
     "name",
-    ["tutorial.md", "how-to/cameras.md", "how-to/restore-a-state.md", "how-to/demonstrations.md"],
+    [
+        "tutorial.md",
+        "how-to/cameras.md",
+        "how-to/restore-a-state.md",
+        "how-to/demonstrations.md",
+        "how-to/other-libraries.md",
+        "how-to/piper.md",
+    ],
 )
 def test_page_runs_top_to_bottom(name, tmp_path):
     script = "\n".join(python_blocks(ROOT / "docs" / name))

@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+import yaml
 
 SMALL = [
     "--num_envs", "4", "--max_steps", "400", "--random_steps", "100", "--training_starts", "100",
@@ -151,3 +152,39 @@ def test_a_short_spelling_is_the_same_run(tmp_path, inside, monkeypatch):
 def test_a_folder_that_cannot_be_written_is_named(folder, inside):
     """In one line."""
     assert "cannot be written" in inside("train", "sac", *SMALL, "--run-dir", folder, code=2).err
+
+
+def test_serls_spellings(tmp_path, inside):
+    """'--env', '--checkpoint_path' and the roles, as scripts have them."""
+    run = str(tmp_path / "run")
+    inside("train", "sac", *SMALL, "--env", "so101/Reach-v0", "--checkpoint_path", run)
+    for words in (["--checkpoint_path=" + run], ["--checkpoint-path", run], [run]):
+        done = inside("eval", *words, "--num_envs=2", "--episodes", "2", "--no-video", "--json")
+        assert json.loads(done.out.splitlines()[-1])["episodes"] == 2
+    from maniple.cli.train.run import prepare
+
+    assert prepare("train drq", ["--actor", "--ip=localhost"]) == [
+        "--role",
+        "actor",
+        "--ip=localhost",
+    ]
+    assert prepare("train drq", ["--learner"]) == ["--role", "learner"]
+
+
+def test_drq_on_the_mobile_piper(tmp_path, inside):
+    """Its own settings: small pictures of two cameras, demonstrations, a critic that sees more."""
+    words = "--num_envs 2 --max_steps 40 --random_steps 20 --training_starts 20 --batch_size 8"
+    words += " --demos 1 --eval_n_trajs 0 --torch-threads 1 --json"
+    run = tmp_path / "run"
+    done = inside("train", "drq", "--task", "PiperMobileRobot-v0", *words.split(), "--run-dir", run)
+    assert json.loads(done.out.splitlines()[-1])["steps"] == 40
+    config = yaml.safe_load((run / "config.yaml").read_text())
+    assert config["env"]["cameras"] == ["3rd", "wrist"] and config["env"]["image_size"] == [64, 64]
+    done = inside("eval", run, "--num-envs", "2", "--episodes", "2", "--no-video", "--json")
+    assert json.loads(done.out.splitlines()[-1])["episodes"] == 2
+
+
+def test_sac_on_the_mobile_piper_sees_its_state(tmp_path, inside):
+    inside("train", "sac", "--task", "PiperMobileRobot-v0", *SMALL, "--run-dir", tmp_path / "run")
+    config = yaml.safe_load((tmp_path / "run/config.yaml").read_text())
+    assert config["env"]["cameras"] == [] and config["env"]["observations"] == ["all"]

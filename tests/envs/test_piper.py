@@ -8,7 +8,7 @@ from gymnasium.utils.env_checker import check_env
 import maniple
 from maniple.core.errors import BadConfig, UnknownName
 from maniple.envs.piper.mobile_robot import PiperMobileRobotEnv
-from maniple.registry import recipe
+from maniple.registry import PIPER, find, recipe
 
 MOBILE = "PiperMobileRobot-v0"
 QUICK = {"cameras": (), "observations": "all"}
@@ -152,6 +152,21 @@ def test_wrist_and_third_person_with_depth(make_vec):
     obs, _ = envs.reset(seed=0)
     assert set(obs) == {"state", "rgb", "depth", "wrist_rgb", "wrist_depth"}
     assert 0.2 < np.median(obs["depth"]) < 3.0
+
+
+@pytest.mark.parametrize("task", PIPER)
+def test_a_picture_shows_the_arm(task):
+    """The first camera sees a hundredth of a picture of it, and the wrist camera its fingers."""
+    settings = {"image_kinds": ("mask",), "image_size": (96, 128), "observations": "all"}
+    env = maniple.make(task, cameras=(find(task).cameras[0], "wrist"), **settings)
+    obs, _ = env.reset(seed=0)
+    model = env.get_wrapper_attr("model")
+    names = [model.body(k).name for k in range(model.nbody)]
+    arm = [k for k, name in enumerate(names) if name.startswith(("link", "gripper", "finger"))]
+    first, wrist = (mask for name, mask in obs.items() if name.endswith("mask"))
+    assert 0.01 < np.isin(first, arm).mean() < 0.5
+    assert np.isin(wrist, [k for k in arm if "finger" in names[k]]).mean() > 0.02
+    env.close()
 
 
 def test_an_expert_that_cannot_see_says_what_to_do(make_vec):

@@ -42,6 +42,17 @@ class Options:
     """Print one JSON object as the last line."""
 
 
+def prepare(verb: str, words: list[str]) -> list[str]:
+    """Take '--checkpoint_path', as SERL's evaluation calls it, and a path without a flag."""
+    if words and not words[0].startswith("-"):
+        words = ["--checkpoint", *words]
+    parts = [word.partition("=") for word in words]
+    names = ("--checkpoint_path", "--checkpoint-path")
+    return [
+        ("--checkpoint" if head in names else head) + equals + tail for head, equals, tail in parts
+    ]
+
+
 def run(options: Options) -> dict[str, Any]:
     """Evaluate, film, tell."""
     require("torch")

@@ -16,6 +16,7 @@ class ActionCheck:
     def __init__(self, contract: Contract) -> None:
         self._spec = contract.action["action"]
         self._shape = self._spec.shape
+        self._kinds = "fiub" if self._spec.dtype.kind == "b" else "fiu"
         self._clips = contract.clip_actions
         low, high = self._spec.bounds()
         self._low, self._high = low.copy(), high.copy()
@@ -38,7 +39,7 @@ class ActionCheck:
             raise BadAction(
                 f"The actions have shape {array.shape}; they must have {lead + self._shape}."
             )
-        if array.dtype.kind not in "fiu":
+        if array.dtype.kind not in self._kinds:
             raise BadAction(
                 f"The actions have dtype {array.dtype}; they must be {self._spec.dtype}."
             )

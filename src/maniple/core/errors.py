@@ -27,6 +27,17 @@ class BadConfig(ManipleError, ValueError):
     """A setting that cannot be used."""
 
 
+class UnknownOption(BadConfig, TypeError):
+    """A keyword argument that nothing takes; a TypeError, by which libraries probe for options."""
+
+    def __init__(self, name: str, known: Iterable[str], who: str = "There is") -> None:
+        known = list(known)
+        super().__init__(
+            f"{who} no option {name!r} (unexpected keyword argument {name!r})."
+            f"{closest(name, known)} Options are: {', '.join(known)}."
+        )
+
+
 class BadModel(ManipleError, ValueError):
     """An MJCF model that is missing or does not compile."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from math import isfinite
 
-from maniple.core.errors import BadConfig, closest
+from maniple.core.errors import BadConfig, UnknownOption, closest
 from maniple.core.spec import IMAGE_KINDS
 from maniple.sim.control.control import CONTROLS
 from maniple.sim.renderer import QUALITIES, check_renderer
@@ -133,10 +133,7 @@ class EnvConfig:
         known = [f.name for f in fields(cls)]
         for name in options:
             if name not in known:
-                raise BadConfig(
-                    f"There is no option {name!r}.{closest(name, known)} "
-                    f"Options are: {', '.join(known)}."
-                )
+                raise UnknownOption(name, known)
         return cls(**options)
 
 

@@ -17,6 +17,12 @@ from maniple.core.rank import Rank
 from maniple.core.space import row_nester
 from maniple.core.step import StepArrays
 
+ROW_ATTRIBUTES = (
+    "sentence", "sentences", "task_description", "variation", "model", "renderer", "physics",
+    "episode", "elapsed_steps",
+)  # fmt: skip
+"""Attributes of a row that are read through a single environment; some rows lack some."""
+
 
 class ManipleEnv(gymnasium.Env):
     """One row of a group behind Gymnasium's interface."""
@@ -93,6 +99,12 @@ class ManipleEnv(gymnasium.Env):
     def task(self) -> Any:
         """The task that this environment runs."""
         return self._row.task
+
+    def __getattr__(self, name: str) -> Any:
+        # What a row of a vector environment has, a single one has too.
+        if name in ROW_ATTRIBUTES:
+            return getattr(self._row, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def close(self) -> None:
         """Let go of everything; a second call does nothing."""

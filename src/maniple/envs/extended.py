@@ -329,6 +329,16 @@ class ExtendedRow:
         return (type(self.task).__doc__ or type(self.task).__name__).strip().splitlines()[0]
 
     @property
+    def task_description(self) -> str:
+        """The same, by the name that LeRobot asks for."""
+        return self.sentence
+
+    @property
+    def _max_episode_steps(self) -> int | None:
+        """Steps after which the episode is truncated, by Gymnasium's and LeRobot's name."""
+        return self._group.limit
+
+    @property
     def episode(self) -> int:
         """Episodes since this row was last seeded."""
         return int(self._group.seeds.episode[self._row])

@@ -38,6 +38,16 @@ class Row:
         return self.sentences[0]
 
     @property
+    def task_description(self) -> str:
+        """The same, by the name that LeRobot asks for."""
+        return self.sentence
+
+    @property
+    def _max_episode_steps(self) -> int | None:
+        """Steps after which the episode is truncated, by Gymnasium's and LeRobot's name."""
+        return self._group.limit
+
+    @property
     def sentences(self) -> list[str]:
         """Ways of saying what the robot is asked to do in this episode."""
         return self._group.task.sentences(self.variation)

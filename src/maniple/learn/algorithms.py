@@ -31,8 +31,8 @@ class Algorithm:
     """What trains it in one process."""
     settings: dict[str, Any] = field(default_factory=dict)
     """What a run begins with, by the names of the flags."""
-    object_settings: dict[str, Any] = field(default_factory=dict)
-    """The same for OBJECT_TASKS, on top."""
+    by_task: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The same on top for tasks whose id fits a pattern, as in 'panda/*'."""
 
 
 ALGORITHMS: dict[str, Algorithm] = {
@@ -40,7 +40,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         "Learn a task from the simulator's state.",
         agent="maniple.agents.sac:SAC",
         config="maniple.agents.sac:SACConfig",
-        object_settings={"agent": STEADY, "eval_period": 10_000},
+        by_task={key: {"agent": STEADY, "eval_period": 10000} for key in OBJECT_TASKS},
     ),
     "drq": Algorithm(
         "Learn a task from pictures.",
@@ -57,7 +57,12 @@ ALGORITHMS: dict[str, Algorithm] = {
             # A pixel is seven millimetres here: larger shifts would hide where things are.
             "agent": {"asymmetric": True, "actor_every": 1, "shift": 1},
         },
-        object_settings={"agent": STEADY},
+        by_task={
+            **{key: {"agent": STEADY} for key in OBJECT_TASKS},
+            # The camera that its users know looks from the mast; a small banana wants the wrist's.
+            "PiperMobileRobot-v0": {"agent": STEADY, "env": {"cameras": ("3rd", "wrist")}},
+            "*piper/*InBowl-v0": {"agent": STEADY, "env": {"cameras": ("front", "wrist")}},
+        },
     ),
     "bc": Algorithm(
         "Imitate demonstrations.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatchcase
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -14,7 +15,7 @@ import tyro
 from maniple.agents.sac import SACConfig
 from maniple.core.errors import BadConfig, closest, one_line
 from maniple.envs.config import ALL, EnvConfig
-from maniple.learn.algorithms import ALGORITHMS, OBJECT_TASKS, find_algorithm, load
+from maniple.learn.algorithms import ALGORITHMS, find_algorithm, load
 from maniple.registry import BACKENDS, EXPERTS, TASKS, canonical, find
 from maniple.run.config import RunConfig, Schedule, at_least
 from maniple.run.folder import plain
@@ -221,7 +222,8 @@ def preset(algorithm: str, task: str | None = None) -> TrainConfig:
     """Return the settings that a run of this algorithm on this task begins with."""
     row = find_algorithm(algorithm)
     task = task or RunConfig.task
-    layers = [row.settings, row.object_settings if canonical(task) in OBJECT_TASKS else {}]
+    id = canonical(task)
+    layers = [row.settings, *(more for at, more in row.by_task.items() if fnmatchcase(id, at))]
     settings = {name: value for layer in layers for name, value in layer.items()}
     merged: dict[str, dict[str, Any]] = {
         name: {k: v for layer in layers for k, v in layer.get(name, {}).items()}

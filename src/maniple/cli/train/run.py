@@ -56,12 +56,16 @@ class Options:
     """Print one JSON object as the last line."""
 
 
+SERL_ROLES = {"--actor": ("--role", "actor"), "--learner": ("--role", "learner")}
+
+
 def prepare(verb: str, words: list[str]) -> list[str]:
-    """Take spellings that were needed before: 'agent:...-config', and BC's '--max-steps'."""
+    """Take spellings that people have in their scripts: SERL's, and those of versions before."""
     words = [word for word in words if not word.startswith("agent:")]
-    if verb != "train bc":
-        return words
-    spellings = {"--max-steps": "--max-updates", "--max_steps": "--max-updates"}
+    words = [part for word in words for part in SERL_ROLES.get(word, (word,))]
+    spellings = {"--env": "--task"}
+    if verb == "train bc":
+        spellings |= {"--max-steps": "--max-updates", "--max_steps": "--max-updates"}
     parts = [word.partition("=") for word in words]
     return [spellings.get(head, head) + equals + tail for head, equals, tail in parts]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from maniple.core.errors import BadConfig, closest
+from maniple.core.errors import BadConfig, UnknownOption, closest
 from maniple.envs.rlbench.names import SHAPED, find_task
 
 CAMERAS = ("front", "wrist", "left_shoulder", "right_shoulder", "overhead")
@@ -140,10 +140,7 @@ class RLBenchConfig:
         known = [f.name for f in fields(cls) if f.name != "task"]
         for name in options:
             if name not in known:
-                raise BadConfig(
-                    f"The backend rlbench has no option {name!r}.{closest(name, known)} "
-                    f"Options are: {', '.join(known)}."
-                )
+                raise UnknownOption(name, known, "The backend rlbench has")
         return cls(task, **options)
 
 

@@ -20,7 +20,8 @@ class Increment(StepControl):
 
     def __init__(self, context: ControlContext) -> None:
         model, robot = context.model, context.robot
-        joints = [n for group, names in robot.groups.items() if group != "base" for n in names]
+        parts = {name: joints for name, joints in robot.groups.items() if name != "base"}
+        joints = [joint for names in parts.values() for joint in names]
         self._servos = actuators(model, tuple(joints))
         self._steps = np.array([robot.steps.get(name, STEP) for name in joints])
         self._base = actuators(model, robot.groups.get("base", ()))
@@ -28,8 +29,11 @@ class Increment(StepControl):
         self._low, self._high = servo_range(model)
         if len(self._base):
             self._yaw = int(model.joint(robot.groups["base"][2]).qposadr[0])
-        steps = ", ".join(f"{n} ({s:g})" for n, s in zip(joints, self._steps, strict=True))
-        meaning = f"steps of the servo targets, of size 1 (rad or m): {steps}"
+        told = [
+            f"{part}: " + ", ".join(f"{n} {robot.steps.get(n, STEP):g}" for n in names)
+            for part, names in parts.items()
+        ]
+        meaning = f"steps of the servo targets, where 1 is (rad or m) {'; '.join(told)}"
         if len(self._base):
             meaning += f"; base: ahead ({self._speed[0]:g} m/s), turning ({self._speed[1]:g} rad/s)"
         size = len(joints) + 2 * bool(len(self._base))
