@@ -159,6 +159,18 @@ def _walk(twin, actions, waits):
 
 
 @STATEFUL
+def test_no_episode_begins_solved(task, make_vec):
+    """Neither at the start nor after one random action, in 150 episodes."""
+    envs = make_vec(task, 50, **SEES_ALL)
+    rng = np.random.default_rng(7)
+    for seed in (0, 1000, 2000):
+        obs, info = envs.reset(seed=seed)
+        assert not info["success"].any()
+        *_, info = envs.step(near_actions(envs, obs, rng))
+        assert not info["success"].any()
+
+
+@STATEFUL
 def test_expert_solves_it(task, make_vec):
     """At least 95 % of 60 episodes, 90 % on the Panda; 'slow' has the 200 of the closing note."""
     assert success_rate(make_vec(task, 20, **SEES_ALL), task, 60) >= least(task)

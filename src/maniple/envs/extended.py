@@ -21,6 +21,7 @@ from maniple.core.space import flatten, layout_of
 from maniple.core.spec import Layout
 from maniple.core.step import StepArrays
 from maniple.envs.config import EnvConfig
+from maniple.sim.named import Named
 from maniple.sim.render_source import DataSource
 from maniple.sim.renderer import (
     Renderer,
@@ -73,9 +74,21 @@ class Physics:
         self._renderer: Renderer | None = None
 
     @property
-    def named(self) -> Physics:
-        """The same object: `physics.named.data.body('cube').xpos` works as written."""
-        return self
+    def named(self) -> Named:
+        """Arrays by name: `physics.named.data.site_xpos["tip"]`, as in dm_control."""
+        return Named(self.model, self.data)
+
+    def control(self) -> NDArray[np.float64]:
+        """Return a copy of the actuators' commands."""
+        return self.data.ctrl.copy()
+
+    def time(self) -> float:
+        """Return the simulated time (s)."""
+        return self.data.time
+
+    def timestep(self) -> float:
+        """Return the time of a physics step (s)."""
+        return self.model.opt.timestep
 
     def body(self, name: str) -> Any:
         """Return MuJoCo's named view of a body."""

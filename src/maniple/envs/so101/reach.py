@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
+from maniple.envs.apart import apart
 from maniple.envs.so101.desk import (
     ARM_BOUNDS,
     ARM_MEANINGS,
@@ -24,6 +25,8 @@ from maniple.sim.scene import RED, add_marker
 from maniple.sim.state import State
 
 CLOSE_M = 0.02
+START_TIP = (0.2207, 0.0, 0.1146)
+"""Where the tip is at the start (metres)."""
 LOW, HIGH = np.append(LOW_XY, 0.02), np.append(HIGH_XY, 0.14)
 
 
@@ -41,8 +44,8 @@ class Reach(DeskTask):
         add_marker(spec, "target", 0.012, RED)
 
     def place(self, rng: Draws) -> dict[str, NDArray]:
-        """Put the ball anywhere within reach."""
-        return {"target": rng.uniform(LOW, HIGH)}
+        """Put the ball anywhere within reach, but not where the tip is already."""
+        return {"target": apart(rng.uniform(LOW, HIGH), START_TIP, 3 * CLOSE_M)}
 
     def observe(self, s: State) -> dict[str, NDArray]:
         """Add the ball's position."""
