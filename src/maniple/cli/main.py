@@ -14,6 +14,7 @@ from maniple.learn.algorithms import ALGORITHMS
 VERBS: dict[str, tuple[str, str]] = {
     "list": ("maniple.cli.list", "Show every task, or every robot."),
     "new task": ("maniple.cli.new", "Write a task of your own to begin with: task, expert, test."),
+    "robots export": ("maniple.cli.robots", "Write a robot as an MJCF file, to include in scenes."),
     "doctor": ("maniple.cli.doctor", "Check this machine, and say what to type where it lacks."),
     "demo": ("maniple.cli.demo", "See many arms at work: pictures, a film, and the speed."),
     **{f"train {name}": ("maniple.cli.train.run", row.about) for name, row in ALGORITHMS.items()},

@@ -21,7 +21,7 @@ ABOUT = b"maniple"
 
 UNREADABLE = (
     LookupError, TypeError, ValueError, AttributeError, ArithmeticError, OSError, EOFError,
-    NotImplementedError, AssertionError, RecursionError,
+    NotImplementedError, AssertionError, RecursionError, MemoryError,
 )  # fmt: skip
 """What readers of tables and films raise where something is not as it should be."""
 
