@@ -287,7 +287,7 @@ def _describe(
 ) -> _Plan:
     """Choose the engine and its settings by what the environment needs."""
     from maniple.core.rank import Rank
-    from maniple.engine.config import ProcessConfig
+    from maniple.engine.config import ProcessConfig, missing_for_workers
 
     process_options = _take_process_options(options)
     made_of = recipe(id, options)
@@ -300,6 +300,13 @@ def _describe(
         workers = num_envs
     if engine == "auto":
         engine = made_of.preferred_engine(num_envs, workers)
+        if engine == "process" and workers is None and missing_for_workers():
+            engine = "serial"
+    if engine == "process" and (missing := missing_for_workers()):
+        raise BadConfig(
+            f"The process engine runs on Linux only: this system has no {missing}. Use "
+            "engine='native', or 'serial' for environments of others."
+        )
     cpus, process = Rank.here().num_cpus(), None
     if engine == "process":
         wanted = made_of.process_options()

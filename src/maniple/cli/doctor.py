@@ -97,10 +97,10 @@ def _compiled() -> Iterator[Finding]:
 
 
 def _cores() -> Iterator[Finding]:
-    from maniple.core.rank import Rank, cgroup_cpus
+    from maniple.core.rank import Rank, allowed_cpus, cgroup_cpus
 
     quota = cgroup_cpus()
-    allowed = len(os.sched_getaffinity(0))
+    allowed = len(allowed_cpus())
     text = f"{os.cpu_count()} cores, {allowed} allowed"
     text += f", cgroup quota {quota:g}" if quota else ", no cgroup quota"
     yield Finding("cores", OK, f"{text}: {Rank.here().num_cpus()} threads will be used")

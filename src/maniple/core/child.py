@@ -14,6 +14,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+"""Off Linux and macOS there is no SIGKILL."""
 _PR_SET_PDEATHSIG = 1
 _SAFE = "PYTHONSAFEPATH"
 
@@ -78,9 +80,7 @@ def safe_grandchildren() -> Iterator[None]:
             os.environ[_SAFE] = before
 
 
-def start_child(
-    words: Sequence[str], signum: int = signal.SIGKILL, **options: Any
-) -> subprocess.Popen:
+def start_child(words: Sequence[str], signum: int = KILL, **options: Any) -> subprocess.Popen:
     """Start a program that gets a signal from the kernel when this process ends.
 
     The kernel sends it when the *thread* that started the child ends, which need not be the end
@@ -120,7 +120,7 @@ def start_child(
     return made[0]
 
 
-def die_with(parent: int, signum: int = signal.SIGKILL) -> None:
+def die_with(parent: int, signum: int = KILL) -> None:
     """Ask the kernel to end this process, which was forked, when its parent ends.
 
     Args:

@@ -45,7 +45,7 @@ class Rank:
 
     def cpus(self) -> list[int]:
         """Cores this rank may use: its share of the machine's allowance, at least one."""
-        allowed = sorted(os.sched_getaffinity(0))
+        allowed = allowed_cpus()
         share = allowed[self.local_rank :: max(1, self.local_world_size)]
         return share or [allowed[self.local_rank % len(allowed)]]
 
@@ -94,3 +94,10 @@ def _number(name: str, default: int) -> int:
         raise BadConfig(
             f"{name} is {text!r}, which is no number. Start with torchrun, or unset it."
         ) from None
+
+
+def allowed_cpus() -> list[int]:
+    """Return the cores that this process may run on; all of them where that cannot be asked."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import select
 from dataclasses import dataclass, field
 
 from maniple.core.errors import BadConfig
@@ -73,3 +75,10 @@ class ProcessConfig:
         for name in ("step_timeout_s", "start_timeout_s"):
             if not getattr(self, name) > 0:
                 raise BadConfig(f"{name} is {getattr(self, name)}; it must be above 0.")
+
+
+def missing_for_workers() -> str | None:
+    """Say what this system lacks for worker processes that share memory; None: nothing."""
+    needed = ((os, "memfd_create"), (os, "pidfd_open"), (select, "epoll"))
+    missing = [name for module, name in needed if not hasattr(module, name)]
+    return ", ".join(missing) or None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from maniple.core.errors import BadConfig
+from maniple.core.flock import lock_file
 
 NAME = ".lock"
 
@@ -50,11 +51,7 @@ class RunLock:
 
 def _try_lock(file: TextIO) -> bool:
     try:
-        import fcntl
-    except ImportError:
-        return True  # Off Unix there is no lock that dies with its process.
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_file(file, wait=False)
     except BlockingIOError:
         return False
     except OSError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import functools
 import json
 import os
@@ -18,6 +17,7 @@ from pathlib import Path
 from maniple.core.atomic import write_text
 from maniple.core.child import python_code
 from maniple.core.errors import BadConfig
+from maniple.core.flock import lock_file
 from maniple.sim.xvfb import SWITCHES, wants_own_display
 
 GL_BACKENDS = ("egl", "osmesa", "glfw")
@@ -110,7 +110,7 @@ def _turn() -> Iterator[None]:
         yield  # A home that cannot be written only costs another try.
         return
     with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock_file(lock)
         yield
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 from pathlib import Path
 from typing import Any
 
 from maniple.core.errors import BadConfig, ClosedError, ManipleError
+from maniple.core.flock import lock_file
 from maniple.data.episode import Episode
 from maniple.data.lerobot import meta, paths
 from maniple.data.lerobot.features import NEXT, STATE, Features
@@ -212,7 +212,7 @@ def hold(root: Path) -> Any:
     """Keep other writers out until the file is closed; the kernel does so where we die."""
     file = (root / paths.LOCK_NAME).open("w")
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_file(file, wait=False)
     except OSError:
         file.close()
         raise BadConfig(f"Another process is writing {root}; wait for it to end.") from None
