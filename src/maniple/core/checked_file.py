@@ -96,13 +96,20 @@ def read_yaml_table(path: str | Path, most_bytes: int = SETTINGS_BYTES) -> dict[
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """SafeLoader without aliases, by which a few lines become gigabytes."""
+    """SafeLoader whose names are texts, without aliases, by which a few lines become gigabytes."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             event = self.peek_event()
             raise yaml.YAMLError(f"aliases (*{event.anchor}) are not read")
         return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        found = super().construct_mapping(node, deep)
+        for key in found:
+            if not isinstance(key, str):
+                raise yaml.YAMLError(f"the name {key!r} is not a text")
+        return found
 
 
 def _table(found: Any, path: str | Path) -> dict[str, Any]:
