@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
+from maniple.envs.closeness import near
 from maniple.envs.piper.places import (
     ARM_BOUNDS,
     ARM_MEANINGS,
@@ -17,7 +18,6 @@ from maniple.envs.piper.places import (
     OnDog,
     OnWheels,
     PiperTask,
-    near,
 )
 from maniple.envs.piper.things import (
     APPLE_R_M,

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
 from maniple.core.seeds import Draws
+from maniple.envs.closeness import near
 from maniple.envs.config import EnvConfig
-from maniple.envs.piper.places import POSE_BOUNDS, OnWheels, add_wrist_camera, arm_pos, near
+from maniple.envs.piper.places import POSE_BOUNDS, OnWheels, add_wrist_camera, arm_pos
 from maniple.envs.task import Bounds
 from maniple.sim.robots.mobile_piper import LEFT, RIGHT, mobile_piper
 from maniple.sim.rotation import yaw_quat

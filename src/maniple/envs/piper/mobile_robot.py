@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
+from maniple.envs.closeness import near
 from maniple.envs.env import ManipleEnv
-from maniple.envs.piper.places import POSE_BOUNDS, OnWheels, arm_pos, near
+from maniple.envs.piper.places import POSE_BOUNDS, OnWheels, arm_pos
 from maniple.envs.piper.things import BANANA_R_M, add_banana
 from maniple.envs.task import Bounds
 from maniple.sim.rotation import yaw_quat

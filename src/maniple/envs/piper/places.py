@@ -166,8 +166,3 @@ def arm_vel(s: State, prefix: str = "") -> NDArray:
     """Velocities of the six joints and the gripper, (rows, 7)."""
     start = int(s.model.joint(prefix + ARM[0]).dofadr[0])
     return s.qvel[:, start : start + 7]
-
-
-def near(distance_m: NDArray, scale_m: float) -> NDArray:
-    """1 at a distance of 0, falling to nearly 0 over a few times the scale."""
-    return 1.0 - np.tanh(distance_m / scale_m)

@@ -78,8 +78,3 @@ def lying(rng: Draws, xy: NDArray, most_yaw_rad: float = 0.25) -> NDArray:
 def pose(s: State, body: str) -> NDArray:
     """Position and orientation of a body, (rows, 7)."""
     return np.concatenate([s.pos(body), s.quat(body)], axis=1)
-
-
-def near(distance_m: NDArray, scale_m: float) -> NDArray:
-    """1 at a distance of 0, falling to nearly 0 over a few times the scale."""
-    return 1.0 - np.tanh(distance_m / scale_m)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
+from maniple.envs.closeness import near
 from maniple.envs.so101.desk import (
     ARM_BOUNDS,
     ARM_MEANINGS,
@@ -19,7 +20,6 @@ from maniple.envs.so101.desk import (
     DeskTask,
     add_cube,
     lying,
-    near,
     pose,
 )
 from maniple.envs.task import Bounds
