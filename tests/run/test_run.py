@@ -93,3 +93,17 @@ def test_trees_come_back(tmp_path):
     back = unsplit(rest, arrays)
     assert np.array_equal(back["a"][0], np.arange(3))
     assert back["a"][1] == {"b": 2, "c": None} and back["d"]["e"] == 0.1
+
+
+def test_weights_and_biases_get_the_same_numbers(tmp_path, monkeypatch):
+    """Kept in the run folder where it may not send."""
+    pytest.importorskip("wandb")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    folder = RunFolder(tmp_path / "run")
+    log = Log(folder, settings={"wandb": "arms", "seed": 3})
+    log.write(10, {"loss": 0.5})
+    log.close()
+    assert read_lines(folder.metrics)[-1]["loss"] == 0.5
+    (stored,) = (tmp_path / "run/wandb").glob("offline-run-*/*.wandb")
+    assert stored.stat().st_size > 0

@@ -26,7 +26,7 @@ from maniple.sim.renderer import AUTO
 # Settings that a resumed run may change without becoming another run.
 FREE = ("max_steps", "max_updates", "max_minutes", "log_period", "eval_period", "eval_n_trajs",
         "stop_at_success", "checkpoint_period", "torch_threads", "device", "workers", "engine",
-        "overlap")  # fmt: skip
+        "overlap", "wandb")  # fmt: skip
 EVAL_ROWS = 32
 """Environments that an evaluation plays in: more would wait for the last episodes together."""
 

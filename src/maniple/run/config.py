@@ -56,6 +56,9 @@ class Schedule:
     checkpoint_period: int = 20_000
     """Steps between two checkpoints; 0: only at the end."""
 
+    wandb: str | None = None
+    """Project of Weights & Biases that gets the metrics too; None: they stay here."""
+
     def __post_init__(self) -> None:
         for name in ("log_period", "eval_period", "eval_n_trajs", "checkpoint_period"):
             at_least(name, getattr(self, name), 0)

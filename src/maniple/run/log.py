@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
@@ -12,6 +13,7 @@ from typing import Any
 
 from maniple.core import atomic
 from maniple.core.checked_file import check_file
+from maniple.core.optional import require
 from maniple.run.folder import RunFolder
 
 Sink = Callable[[int, Mapping[str, float]], None]
@@ -58,11 +60,39 @@ class TensorBoard:
         self._writer.close()
 
 
+class Wandb:
+    """The same numbers at Weights & Biases; WANDB_MODE=offline keeps them in the run folder."""
+
+    def __init__(self, folder: RunFolder, project: str, settings: Mapping[str, Any]) -> None:
+        # The same folder is the same run, also after a resume.
+        id = hashlib.sha256(str(folder.path.resolve()).encode()).hexdigest()[:12]
+        self._run: Any = require("wandb").init(
+            project=project, name=folder.path.name, id=id, resume="allow",
+            dir=str(folder.path), config=dict(settings),
+        )  # fmt: skip
+
+    def __call__(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Send a report."""
+        self._run.log(dict(metrics), step=step)
+
+    def close(self) -> None:
+        """Send what is left."""
+        self._run.finish()
+
+
 class Log:
     """All sinks of a run."""
 
-    def __init__(self, folder: RunFolder, resume_step: int | None = None) -> None:
+    def __init__(
+        self,
+        folder: RunFolder,
+        resume_step: int | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Open them; `settings` may name a project of Weights & Biases, and are shown there."""
         self._sinks: list[Any] = [JsonLines(folder.metrics, resume_step)]
+        if settings and settings.get("wandb"):
+            self._sinks.append(Wandb(folder, str(settings["wandb"]), settings))
         # The extra 'train' brings it; a run does not fail for want of curves.
         with suppress(ImportError):
             self._sinks.append(TensorBoard(folder.tensorboard))

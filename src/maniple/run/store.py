@@ -76,7 +76,7 @@ class Store:
                 "another --run-dir."
             ) from error
         step = self._found.step if self._found else (0 if self._resume else None)
-        self._log = Log(self.folder, step)
+        self._log = Log(self.folder, step, self._settings)
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Append metrics to every sink."""
