@@ -104,6 +104,8 @@ def test_trace(tmp_path, more):
     width, height = png_size(tmp_path / "trace.png")
     assert width > 800 and height > 400
     assert (tmp_path / "trace.mp4").exists() == bool(more)
+    films = sorted(path.name for path in (tmp_path / "films").glob("*.mp4"))
+    assert len(films) >= 8 * bool(more) and all("front" in f or "wrist" in f for f in films)
 
 
 def test_trace_of_the_native_engine(tmp_path, inside):

@@ -6,7 +6,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,8 +43,15 @@ class Options:
     image_size: tuple[int, int] | None = None
     """Height and width of pictures; given alone it means the task's first two cameras."""
 
+    backend: Literal["mujoco", "rlbench"] = "mujoco"
+    """mujoco, or rlbench: the real RLBench on CoppeliaSim, one process per environment."""
+
+    arm_mode: str | None = None
+    """The kind of action: ik, planning, joint_position, ...; None: the task's default."""
+
     record: bool = False
-    """Film the first camera of all environments into trace.mp4, and time that too."""
+    """Film all environments into trace.mp4, and each of them and every camera into films/; time
+    that too."""
 
     seed: int = 0
     """Seed of the first environment."""
@@ -67,7 +74,7 @@ def run(options: Options) -> dict[str, Any]:
     times, stats = _time_calls(options, out / "trace.mp4")
     files = [out / "trace.jsonl", out / "trace.png"]
     if options.record:
-        files.append(out / "trace.mp4")
+        files += [out / "trace.mp4", out / "films"]
     answer = {
         "task": options.task,
         "engine": stats["engine"],
@@ -103,6 +110,8 @@ def _check(options: Options) -> None:
 def _pictures(options: Options) -> dict[str, Any]:
     from maniple.cli.bench.run import pictures
 
+    if options.backend == "rlbench" and options.image_size and not options.cameras:
+        return {"cameras": ("front", "wrist"), "image_size": options.image_size}
     return pictures(options.task, options.cameras, options.image_size)
 
 
@@ -116,30 +125,32 @@ def _time_calls(options: Options, film: Path) -> tuple[dict[str, NDArray], dict[
     envs = _make(options, options.engine, options.workers, shown)
     # The engine times drawing and physics together. A second env without cameras, with the same
     # seeds and actions, simulates the same bits: the difference of both times is the drawing.
-    blind = _make(options, envs.engine_name, _workers(envs), {}) if shown else None
-    camera = f"{shown['cameras'][0]}_rgb" if options.record else None
+    # CoppeliaSim draws inside its own step: there the two cannot be told apart.
+    is_split = shown and options.backend == "mujoco"
+    blind = _make(options, envs.engine_name, _workers(envs), {}) if is_split else None
+    cameras = tuple(shown["cameras"]) if options.record else ()
     times: dict[str, list[float]] = {part: [] for part in PARTS}
     try:
         actions = action_batches(envs, options.action_chunk, options.seed)
-        with _Filming(film, camera) as shoot, bar("trace", calls, not options.json) as tick:
+        with _Filming(film, cameras, envs) as shoot, bar("trace", calls, not options.json) as tick:
             for one in filter(None, (envs, blind)):
                 one.reset(seed=options.seed)
             for k in range(calls):
-                exec_s, rest_s, obs = _call(envs, actions[k % BATCHES], options)
+                exec_s, rest_s, result = _call(envs, actions[k % BATCHES], options)
                 seen_s = exec_s
                 if blind is not None:
                     exec_s = min(exec_s, _call(blind, actions[k % BATCHES], options)[0])
                 times["exec"].append(exec_s)
                 times["render"].append(seen_s - exec_s)
                 times["transport"].append(rest_s)
-                times["video"].append(shoot(obs))
+                times["video"].append(shoot(result))
                 if tick is not None:
                     tick(1)
         stats = envs.stats()
     finally:
         for one in filter(None, (envs, blind)):
             one.close()
-    used = {"exec", "transport"} | ({"render"} if shown else set())
+    used = {"exec", "transport"} | ({"render"} if blind is not None else set())
     used |= {"video"} if options.record else set()
     return {part: np.array(times[part]) for part in PARTS if part in used}, stats
 
@@ -148,6 +159,10 @@ def _make(options: Options, engine: str, workers: int | None, shown: dict[str, A
     from maniple.registry import make_vec
 
     own: dict[str, Any] = {"clip_actions": True, **shown}
+    if options.backend == "rlbench":
+        own["backend"] = "rlbench"
+    if options.arm_mode is not None:
+        own["arm_mode"] = options.arm_mode
     if engine == "process":
         own["max_chunk"] = max(64, options.action_chunk)
     return make_vec(options.task, options.num_envs, engine=engine, workers=workers, **own)
@@ -158,46 +173,52 @@ def _workers(envs: Any) -> int | None:
 
 
 def _call(envs: Any, actions: NDArray, options: Options) -> tuple[float, float, Any]:
-    """Step once; return the slowest worker's seconds, the rest of the call, and the observation."""
+    """Step once; return the slowest worker's seconds, the rest of the call, and what came out."""
     from time import perf_counter
 
     act = envs.step if options.action_chunk == 1 else envs.step_chunk
     start = perf_counter()
-    obs = act(actions)[0]
+    result = act(actions)
     whole = perf_counter() - start
     # stats() keeps percentiles only; a trace needs this very call.
     slowest = min(envs.last_exec_s, whole)
-    return slowest, whole - slowest, obs
+    return slowest, whole - slowest, result
 
 
 class _Filming:
-    """Time each frame that is added to a film; without a camera, no time at all."""
+    """Time what each call adds to the films; without cameras there are none."""
 
-    def __init__(self, path: Path, camera: str | None) -> None:
-        self._camera = camera
-        self._film = None
-        if camera is not None:
+    def __init__(self, path: Path, cameras: tuple[str, ...], envs: Any) -> None:
+        self._camera = f"{cameras[0]}_rgb" if cameras else ""
+        self._film = self._recorder = None
+        if cameras:
+            from maniple.data.record import Recorder
             from maniple.data.video import Film
 
+            fps = envs.metadata["render_fps"]
             self._film = Film(path, fps=25)
+            self._recorder = Recorder(path.with_name("films"), cameras, fps, envs.num_envs)
 
     def __enter__(self) -> Any:
         return self._shoot
 
     def __exit__(self, *_: object) -> None:
-        if self._film is not None:
-            self._film.close()
+        for one in (self._film, self._recorder):
+            if one is not None:
+                one.close()
 
-    def _shoot(self, obs: Any) -> float:
+    def _shoot(self, result: tuple) -> float:
         from time import perf_counter
 
-        if self._film is None:
+        if self._film is None or self._recorder is None:
             return 0.0
         from maniple.data.video import tile
 
         start = perf_counter()
+        obs, _, terminated, truncated, _ = result
         frames = list(obs[self._camera])
         self._film.add(tile(frames, max(1, round(len(frames) ** 0.5))))
+        self._recorder.add(obs, terminated | truncated)
         return perf_counter() - start
 
 
