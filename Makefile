@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 TOOLS  := $(VENV)/.tools
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: setup demo test test-all lint bench clean
+.PHONY: setup demo test test-all lint bench wheel wheel-test clean
 
 setup: $(STAMP)
 
@@ -46,6 +46,17 @@ test-all: lint
 
 bench: setup
 	$(BIN)/python bench/peers.py
+
+wheel: setup
+	@rm -rf dist
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
+	@ls dist/*.whl
+
+# In an environment of its own, so that nothing of this folder helps.
+wheel-test: wheel
+	@rm -rf build/wheel-test && $(PYTHON) -m venv build/wheel-test
+	@build/wheel-test/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	@cd build && wheel-test/bin/python ../scripts/try_wheel.py
 
 clean:
 	rm -rf $(VENV) build dist demo src/*.egg-info
