@@ -108,7 +108,7 @@ class SequenceBuffer:
             source: Only from episodes that were added with this number; None: from all.
             by_priority: Draw in proportion to what `prioritise` said.
         """
-        starts = self._fitting(length, source)
+        starts = self.starts(length, source)
         if not len(starts):
             raise BadConfig(
                 f"No episode here has {length} actions in a row. Play longer episodes "
@@ -124,7 +124,7 @@ class SequenceBuffer:
 
     def count(self, length: int, source: int | None = None) -> int:
         """How many different stretches of `length` actions there are."""
-        return len(self._fitting(length, source))
+        return len(self.starts(length, source))
 
     def windows(self, at: NDArray[np.int64], length: int, history: int) -> Windows:
         """Cut out the stretches that begin at the frames with these numbers."""
@@ -151,7 +151,7 @@ class SequenceBuffer:
         is_here = at >= self.oldest()
         self._marks["priority"][at[is_here] % self.capacity] = priority[is_here]
 
-    def _fitting(self, length: int, source: int | None) -> NDArray[np.int64]:
+    def starts(self, length: int, source: int | None = None) -> NDArray[np.int64]:
         """Numbers of the frames from which `length` actions follow."""
         key = (length, source)
         if key not in self._starts:
