@@ -35,7 +35,7 @@ class LatentModel(nn.Module):
     def __init__(self, shapes: Shapes, config: ModelConfig) -> None:
         super().__init__()
         self.shapes, self.history = shapes, config.history
-        self.memory_size, self.code_size = 0, config.latent
+        self.memory_size, self.code_size = 0, config.latent + shapes.state_size
         size, width, action = config.latent, config.width, shapes.action_size
         self.scale = Scale(shapes.state_size)
         self.grid = (shapes.height // 16, shapes.width // 16)
@@ -54,7 +54,7 @@ class LatentModel(nn.Module):
         )  # fmt: skip
         self.tell_state = mlp(size, 128, shapes.state_size)
         self.outcome = mlp(size, 128, 2)
-        self.ensemble = Ensemble(size, action, config.heads)
+        self.ensemble = Ensemble(self.code_size, action, config.heads)
         self.decoder = _decoder(size, width, self.grid, shapes.channels) if config.decoder else None
 
     def calibrate(self, state: Tensor) -> None:
@@ -71,7 +71,7 @@ class LatentModel(nn.Module):
 
     def codes(self, moment: Moment) -> Tensor:
         """Describe the present in a few numbers."""
-        return self.encode(moment.now)
+        return torch.cat([self.encode(moment.now), self.scale(moment.state)], -1)
 
     def move(self, before: Tensor, latent: Tensor, last: Tensor, action: Tensor) -> Tensor:
         """Predict the next latent."""
@@ -111,12 +111,17 @@ class LatentModel(nn.Module):
             "latent": torch.stack(off).mean(),
             "gaussian": gaussian_loss(latents[:, 1:].flatten(0, 1), draw),
             **self._told(batch, latents[:, 2:].detach()),
-            "ensemble": self.ensemble.loss(
-                latents[:, 0].detach(), latents[:, 1].detach(), action[:, 0], action[:, 1],
-                latents[:, 2].detach(),
-            ),
+            "ensemble": self._ensemble_loss(batch, latents.detach()),
             **self._drawn(frames, latents.detach(), draw),
-        }  # fmt: skip
+        }
+
+    def _ensemble_loss(self, batch: Batch, latents: Tensor) -> Tensor:
+        """Teach the heads one true step, without changing what they look at."""
+        first = self.history - 2
+        state = self.scale(batch.state[:, first : first + 3])
+        before, code, after = torch.cat([latents[:, :3], state], -1).unbind(1)
+        last, action = batch.action[:, first], batch.action[:, first + 1]
+        return self.ensemble.loss(before, code, last, action, after)
 
     def _told(self, batch: Batch, latents: Tensor) -> dict[str, Tensor]:
         """Errors of the heads that read latents; they do not change them."""

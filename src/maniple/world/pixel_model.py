@@ -32,7 +32,7 @@ class PixelModel(nn.Module):
         self.shapes, self.history = shapes, config.history
         self.warm_steps = config.warm_steps
         width, memory = config.width, config.memory
-        self.memory_size = self.code_size = memory
+        self.memory_size, self.code_size = memory, memory + shapes.state_size
         self.scale = Scale(shapes.state_size)
         seen = shapes.channels * config.history
         self.fine = down(seen, width)
@@ -53,6 +53,10 @@ class PixelModel(nn.Module):
         self.up_fine = up(2 * width, width)
         self.join_fine = nn.Conv2d(2 * width, width, 3, padding=1)
         self.draw = up(width, 4 * len(shapes.cameras))
+        with torch.no_grad():
+            # Begin with copying: a mask that is half open blurs what never moves.
+            bias = getattr(self.draw, "bias")  # noqa: B009  (a module's parameter, to pyright)
+            bias[::4] = -2.0
         self.outcome = mlp(knows, memory, 2)
         self.ensemble = Ensemble(self.code_size, shapes.action_size, config.heads)
 
@@ -66,11 +70,11 @@ class PixelModel(nn.Module):
 
     def codes(self, moment: Moment) -> Tensor:
         """Describe the present in a few numbers."""
-        return self._see(moment.frames)[-1]
+        return self._code(moment.frames, moment.state)
 
     def remember(self, moment: Moment, action: Tensor) -> Tensor:
         """Return the memory after an action was taken in a true moment."""
-        return self._note(self.codes(moment), moment, action)[1]
+        return self._note(self._see(moment.frames)[-1], moment, action)[1]
 
     def begin(self, moment: Moment) -> Moment:
         """Return where an imagined future starts."""
@@ -131,9 +135,10 @@ class PixelModel(nn.Module):
         """Teach the heads one true step, without changing what they look at."""
         size = self.history
         with torch.no_grad():
-            first = torch.cat([batch.frames[:, :1], batch.frames[:, : size - 1]], 1)
-            spans = (first, batch.frames[:, :size], batch.frames[:, 1 : size + 1])
-            before, code, after = (self._see(span)[-1] for span in spans)
+            frames = torch.cat([batch.frames[:, :1], batch.frames], 1)
+            before, code, after = (
+                self._code(frames[:, k : k + size], batch.state[:, size - 2 + k]) for k in range(3)
+            )
         last, action = batch.action[:, size - 2], batch.action[:, size - 1]
         return self.ensemble.loss(before, code, last, action, after)
 
@@ -142,6 +147,9 @@ class PixelModel(nn.Module):
         middle = self.middle(fine)
         coarse = self.coarse(middle)
         return fine, middle, coarse, self.look(coarse.flatten(1))
+
+    def _code(self, frames: Tensor, state: Tensor) -> Tensor:
+        return torch.cat([self._see(frames)[-1], self.scale(state)], -1)
 
     def _note(self, code: Tensor, moment: Moment, action: Tensor) -> tuple[Tensor, Tensor]:
         told = torch.cat([self.scale(moment.state), moment.actions(action).flatten(1)], -1)

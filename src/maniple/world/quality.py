@@ -99,7 +99,7 @@ class _Sums:
 
 @torch.no_grad()
 def measure(
-    model: WorldModel, held_out: SequenceBuffer, most: int = 256, horizons: tuple = HORIZONS
+    model: WorldModel, held_out: SequenceBuffer, most: int = 96, horizons: tuple = HORIZONS
 ) -> Quality:
     """Predict stretches that are spread evenly over the held-out episodes.
 

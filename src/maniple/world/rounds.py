@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maniple.agents.agent import ActionRange
 from maniple.core.faults import lost_rows
 from maniple.data.episode import Episode
 from maniple.world.adapter import StudentAdapter
@@ -22,7 +23,7 @@ class Round(NamedTuple):
     obs: dict[str, NDArray]
     """(T + 1, rows, ...)."""
     action: NDArray
-    """(T, rows, ...)."""
+    """(T, rows, ...), from -1 to 1 whatever the bounds of the environment."""
     reward: NDArray
     """(T, rows)."""
     solved: NDArray[np.bool_]
@@ -63,13 +64,15 @@ def play(
     seen = dict(envs.named(obs))
     frames = {name: np.empty((steps + 1, rows, *seen[name].shape[1:]), seen[name].dtype)
               for name in names}  # fmt: skip
+    scale = ActionRange(envs.action_spec)
     actions = np.empty((steps, rows, *envs.action_spec.shape), np.float32)
     reward = np.zeros((steps, rows), np.float32)
     solved, whole = np.zeros((steps + 1, rows), np.bool_), np.ones(rows, np.bool_)
     for name in names:
         frames[name][0] = seen[name]
     for step in range(steps):
-        actions[step] = action = np.asarray(player.act(seen))
+        action = np.asarray(player.act(seen))
+        actions[step] = scale.from_env(action).reshape(rows, *envs.action_spec.shape)
         obs, reward[step], _, _, info = envs.step(action.astype(envs.action_spec.dtype))
         before, seen = seen, dict(envs.named(obs))
         for name in names:
@@ -79,5 +82,5 @@ def play(
         if (lost := lost_rows(info)) is not None:
             whole &= ~lost
         if watch is not None:
-            watch(before, action, seen)
+            watch(before, actions[step], seen)
     return Round(frames, actions, reward, solved, whole, seed)

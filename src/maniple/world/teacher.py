@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -104,6 +105,8 @@ class Teacher:
         """Return everything but the episodes."""
         return {
             "updater": self.updater.state(),
+            # With these the next phase can build the model before it has environments.
+            "shapes": asdict(self.shapes),
             "episodes": self.episodes,
             "draws": self.replay.draw_state(),
             "metrics": self._metrics,

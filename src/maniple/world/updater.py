@@ -94,9 +94,9 @@ class Updater:
 
     def _pace(self) -> float:
         """Part of the learning rate that holds now: a rise, then half a cosine down."""
-        rise = min(1.0, (self.updates + 1) / WARM_UPDATES)
         if self._total is None:
-            return rise
+            return min(1.0, (self.updates + 1) / WARM_UPDATES)
+        rise = min(1.0, (self.updates + 1) / max(1, min(WARM_UPDATES, self._total // 10)))
         done = min(1.0, self.updates / max(1, self._total))
         return rise * (LEAST_RATE + (1 - LEAST_RATE) * 0.5 * (1 + cos(pi * done)))
 
