@@ -16,6 +16,7 @@ from maniple.world.cem import CEMConfig, moved_on, plan
 from maniple.world.config import StudentConfig
 from maniple.world.ensemble import Ensemble, disagreement
 from maniple.world.prediction import WorldModel
+from maniple.world.support import Support
 from maniple.world.tracker import Tracker
 
 REPLANNED_EVERY = 4
@@ -26,18 +27,14 @@ class MpcExplorer:
     """Plans every few steps in the ensemble's own predictions; there is no policy to train."""
 
     def __init__(
-        self, model: WorldModel, ensemble: Ensemble, action: ArraySpec, config: StudentConfig,
-        constraint: float = 0.0,
-    ) -> None:  # fmt: skip
-        """Prepare an explorer.
-
-        Args:
-            constraint: Weight of keeping plans near those that noise of the data would bring.
-        """
+        self, model: WorldModel, ensemble: Ensemble, action: ArraySpec, config: StudentConfig
+    ) -> None:
         self.tracker = Tracker(model)
-        self._ensemble, self._scale = ensemble, ActionRange(action)
+        self.ensemble, self._scale = ensemble, ActionRange(action)
         self._weight, self._cost = config.disagreement, config.action_cost
-        self._constraint = constraint
+        self.constraint = 0.0
+        """Weight of keeping plans near what `support` knows."""
+        self.support: Support | None = None
         self._cem = CEMConfig(config.horizon, config.samples, 2, max(2, config.samples // 8))
         self._rng = torch.Generator()
         self._plan: Tensor | None = None
@@ -76,11 +73,12 @@ class MpcExplorer:
         gain = plans.new_zeros(rows * samples)
         for step in range(horizon):
             action = plans[:, :, step].reshape(-1, size)
-            heads = self._ensemble(before, code, last, action)
+            heads = self.ensemble(before, code, last, action)
             # Far from the data heads explode; what counts is the order of plans.
             gain = gain + torch.log1p(100.0 * disagreement(heads))
             gain = gain - self._cost * action.square().mean(-1) / max(self._weight, 1e-6)
-            gain = gain - self._constraint * (action - last).square().mean(-1)
+            if self.constraint and self.support is not None:
+                gain = gain - self.constraint * self.support.cost(last, action)
             before, code, last = code, heads.mean(0).clamp(-10, 10), action
         return -gain.view(rows, samples)
 

@@ -36,7 +36,7 @@ class Teacher:
         self.device = torch.device(device_of(training.device))
         self.shapes, self.episodes = shapes, 0
         module: Any = make_model(shapes, config.teacher, training.seed)
-        self.model = module.to(self.device)
+        self.model = module.to(self.device).eval()
         self.updater = Updater(
             self.model,
             preset.weights,

@@ -69,6 +69,7 @@ class Updater:
         """Make one update from as many batches as are accumulated; return the loss's terms."""
         self._adam.param_groups[0]["lr"] = self._rate * self._pace()
         terms: dict[str, float] = {}
+        self._module.train()
         for number, batch in enumerate(batches):
             with self._accelerator.accumulate(self._wrapped):
                 draw = self.updates * self._accumulation + number
@@ -82,6 +83,7 @@ class Updater:
                 self._optimizer.zero_grad()
             terms |= {f"loss/{name}": float(value.detach()) for name, value in found.items()}
             terms["loss"] = float(loss.detach())
+        self._module.eval()
         self.updates += 1
         if self.updates == HASHED_AFTER:
             self._ranks.check_equal(f"parameters after {HASHED_AFTER} updates", self.weights())

@@ -1,0 +1,35 @@
+"""Know which behaviour the data supports, and what it costs to leave it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from maniple.data.sequence_buffer import SequenceBuffer
+
+LOOKED_AT = 1_000
+"""Stretches from which the support is taken."""
+
+
+class Support(NamedTuple):
+    """A Gaussian of how actions follow one another in the data: a = slope * last + rest."""
+
+    slope: Tensor
+    """(action_size,)."""
+    spread: Tensor
+    """(action_size,): of the rest."""
+
+    def cost(self, last: Tensor, action: Tensor) -> Tensor:
+        """Half the squared distance in spreads, a mean over numbers, (...)."""
+        return 0.5 * ((action - self.slope * last) / self.spread).square().mean(-1)
+
+
+def support_of(replay: SequenceBuffer, source: int | None = None) -> Support:
+    """Fit it to consecutive actions of the episodes that are here."""
+    drawn = replay.sample(LOOKED_AT, 2, 1, source).action
+    action = torch.from_numpy(drawn.reshape(len(drawn), 2, -1))
+    last, now = action[:, 0], action[:, 1]
+    slope = (last * now).mean(0) / last.square().mean(0).clamp_min(1e-6)
+    return Support(slope, (now - slope * last).std(0).clamp_min(0.05))
