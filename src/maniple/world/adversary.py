@@ -25,7 +25,7 @@ from maniple.world.mpc import MpcExplorer
 from maniple.world.ppo import PpoExplorer
 from maniple.world.shapes import Batch, batch_of
 from maniple.world.source import Played
-from maniple.world.support import support_of
+from maniple.world.support import Support, support_of
 from maniple.world.teacher_checkpoint import LoadedTeacher
 from maniple.world.updater import Updater
 
@@ -188,7 +188,7 @@ class Adversary:
     def _explorer_state(self) -> dict[str, Any]:
         if isinstance(self.explorer, PpoExplorer):
             return self.explorer.state()
-        return {k: np.array(v) for k, v in self.explorer.ensemble.state_dict().items()}
+        return {k: v.numpy().copy() for k, v in self.explorer.ensemble.state_dict().items()}
 
     def _load_explorer(self, state: Mapping[str, Any]) -> None:
         if isinstance(self.explorer, PpoExplorer):
@@ -201,6 +201,10 @@ class Adversary:
             self.explorer.ensemble = self.model.ensemble
             return
         load_exactly(dict(self.explorer.ensemble.state_dict()), dict(state))
+
+    def _support(self) -> list[NDArray]:
+        found = getattr(self.explorer, "support", None)
+        return [] if found is None else [part.numpy().copy() for part in found]
 
     def take_student(self, student: State) -> None:
         """Begin with a student's explorer instead of a new one."""
@@ -232,6 +236,7 @@ class Adversary:
         return {
             "updater": self.updater.state(),
             "explorer": self.explorer.state(),
+            "support": self._support(),
             "pool": self._pool,
             "shapes": asdict(self.shapes),
             "teacher": plain(self._teacher_config),
@@ -245,6 +250,8 @@ class Adversary:
         """Go on from there; the episodes are restored by whoever stored them."""
         self.updater.load_state(state["updater"])
         self.explorer.load_state(state["explorer"])
+        if isinstance(self.explorer, MpcExplorer) and state["support"]:
+            self.explorer.support = Support(*(torch.from_numpy(a) for a in state["support"]))
         self._pool = list(state["pool"])
         self.coverage.load_state(state["coverage"])
         self.episodes = state["episodes"]

@@ -35,12 +35,14 @@ class Ensemble(nn.Module):
         return code + self.last(hidden)
 
     def loss(self, before: Tensor, code: Tensor, last: Tensor, action: Tensor, after: Tensor):
-        """Error of all heads; each learns from half of the rows, so that they stay different."""
+        """Error of all heads; each learns from its own half of the data and stays different."""
         error = (self(before, code, last, action) - after).square().mean(-1)
-        # By row number: the same on every rank, whatever the random numbers.
-        rows = torch.arange(error.shape[1], device=error.device)
-        mine = torch.stack([(rows * (2 * k + 3) + k) % 4 < 2 for k in range(self.heads)])
-        return (error * mine).sum() / mine.sum().clamp_min(1)
+        return 2 * (error * self._own_half(action)).mean()
+
+    def _own_half(self, action: Tensor) -> Tensor:
+        """Choose rows by what they hold: the same on every rank, and every time they are drawn."""
+        mixed = action.sum(-1, keepdim=True) * torch.arange(1, self.heads + 1, device=action.device)
+        return (torch.frac(mixed.abs() * 97.13) < 0.5).float().T
 
 
 def disagreement(predicted: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from maniple.run.ranks import Ranks
 from maniple.run.when import Every
 from maniple.world.panels import views_of, write_panel, write_video
 from maniple.world.prediction import WorldModel
-from maniple.world.quality import Quality, measure
+from maniple.world.quality import Quality, code_errors, measure
 
 log = logging.getLogger("maniple.world")
 
@@ -32,6 +32,10 @@ class Gallery:
         if not is_due or self._shown == episode or not self._ranks.is_main:
             return
         self._shown = episode
+        if not model.can_draw:
+            self._metrics = code_errors(model, self._held_out)
+            log.info("episode %d: this model does not draw; there are no samples", episode)
+            return
         self.quality = measure(model, self._held_out)
         self._metrics = self.quality.metrics()
         views = views_of(model, self._held_out, episode)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from maniple.world.rank_mean import rank_mean
+from maniple.world.rank_mean import rank_mean, world_size
 
 
 def gaussian_loss(latents: Tensor, draw: int, directions: int = 64, knots: int = 12) -> Tensor:
@@ -22,7 +22,7 @@ def gaussian_loss(latents: Tensor, draw: int, directions: int = 64, knots: int =
     angles = (latents @ F.normalize(ways, dim=0))[..., None] * t
     real, imaginary = rank_mean(torch.stack([angles.cos().mean(0), angles.sin().mean(0)]))
     gap = (real - wanted).square() + imaginary.square()
-    return (gap * wanted).mean() * latents.shape[0]
+    return (gap * wanted).mean() * latents.shape[0] * world_size()
 
 
 class BatchStandard(nn.Module):

@@ -57,6 +57,11 @@ class LatentModel(nn.Module):
         self.ensemble = Ensemble(self.code_size, action, config.heads)
         self.decoder = _decoder(size, width, self.grid, shapes.channels) if config.decoder else None
 
+    @property
+    def can_draw(self) -> bool:
+        """Whether its predictions can be looked at."""
+        return self.decoder is not None
+
     def calibrate(self, state: Tensor) -> None:
         """Take the scale of the states from data, (N, state_size)."""
         self.scale.fit(state)

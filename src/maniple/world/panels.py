@@ -79,14 +79,11 @@ def write_panel(path: Path, views: Views) -> None:
         cells = []
         for predicted in (views.one_step[ahead - 1], views.open_loop[ahead - 1]):
             cells += [_drawn(truth), _drawn(predicted), _heat(predicted, truth)]
-        line = _beside(cells)
-        rows.append(np.concatenate([label(f"{ahead} ahead", line.shape[1]), line]))
-    width = rows[0].shape[1]
-    half = _beside([label(text, (width - GAP) // 2) for text in
-                    ("one-step  truth  predicted  error", "open loop  truth  predicted  error")])
-    head = np.full((half.shape[0], width, 3), 235, np.uint8)
-    head[:, : half.shape[1]] = half[:, :width]
-    save_png(path, np.concatenate([head, *rows]))
+        names = [f"{kind} {ahead} ahead" for kind in ("true", "one-step", "error", "true", "open", "error")]
+        named = [np.concatenate([label(name, cell.shape[1]), cell])
+                 for name, cell in zip(names, cells, strict=True)]  # fmt: skip
+        rows.append(_beside(named))
+    save_png(path, np.concatenate(rows))
 
 
 def write_video(path: Path, views: Views) -> None:

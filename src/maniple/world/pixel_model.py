@@ -46,7 +46,7 @@ class PixelModel(nn.Module):
         self.moves = mlp(memory + told, 2 * memory, shapes.state_size)
         knows = memory + told + shapes.state_size
         self.place = nn.Linear(knows, 2 * width * self.grid[0] * self.grid[1])
-        self.style = nn.Linear(knows, 8 * width)
+        self.style = nn.Linear(knows, 14 * width)
         self.mix = nn.Conv2d(6 * width, 4 * width, 3, padding=1)
         self.up_middle = up(4 * width, 2 * width)
         self.join_middle = nn.Conv2d(4 * width, 2 * width, 3, padding=1)
@@ -59,6 +59,11 @@ class PixelModel(nn.Module):
             bias[::4] = -2.0
         self.outcome = mlp(knows, memory, 2)
         self.ensemble = Ensemble(self.code_size, shapes.action_size, config.heads)
+
+    @property
+    def can_draw(self) -> bool:
+        """Whether its predictions can be looked at."""
+        return True
 
     def blank_memory(self, rows: int) -> Tensor:
         """Memory at the beginning of an episode."""
@@ -134,6 +139,8 @@ class PixelModel(nn.Module):
     def _ensemble_loss(self, batch: Batch) -> Tensor:
         """Teach the heads one true step, without changing what they look at."""
         size = self.history
+        # A few rows are enough for heads that are this small.
+        batch = Batch(*(part[::4] for part in batch))
         with torch.no_grad():
             frames = torch.cat([batch.frames[:, :1], batch.frames], 1)
             before, code, after = (
@@ -157,10 +164,11 @@ class PixelModel(nn.Module):
 
     def _decode(self, fine: Tensor, middle: Tensor, coarse: Tensor, known: Tensor) -> Tensor:
         place = self.place(known).view(len(known), -1, *self.grid)
-        gain, shift = self.style(known)[:, :, None, None].chunk(2, 1)
-        x = F.gelu(self.mix(torch.cat([coarse, place], 1)) * (1 + gain) + shift)
-        x = F.gelu(self.join_middle(torch.cat([F.gelu(self.up_middle(x)), middle], 1)))
-        x = F.gelu(self.join_fine(torch.cat([F.gelu(self.up_fine(x)), fine], 1)))
+        sizes = [2 * part.shape[1] for part in (coarse, middle, fine)]
+        styles = self.style(known)[:, :, None, None].split(sizes, 1)
+        x = _styled(self.mix(torch.cat([coarse, place], 1)), styles[0])
+        x = _styled(self.join_middle(torch.cat([F.gelu(self.up_middle(x)), middle], 1)), styles[1])
+        x = _styled(self.join_fine(torch.cat([F.gelu(self.up_fine(x)), fine], 1)), styles[2])
         return self.draw(x)
 
     def _blend(self, last: Tensor, drawn: Tensor) -> Tensor:
@@ -170,3 +178,8 @@ class PixelModel(nn.Module):
         old = last.view(rows, -1, 3, height, width)
         return (old + mask * (new - old)).view_as(last)
 
+
+def _styled(x: Tensor, style: Tensor) -> Tensor:
+    """Let what is known turn channels up or down (FiLM)."""
+    gain, shift = style.chunk(2, 1)
+    return F.gelu(x * (1 + gain) + shift)

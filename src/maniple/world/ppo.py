@@ -125,7 +125,7 @@ class PpoExplorer:
 
     def state(self) -> dict[str, Any]:
         """Return policy and optimiser."""
-        adam = {k: np.array(v) for k, v in adam_tensors("ppo", self._adam).items()}
+        adam = {k: v.numpy().copy() for k, v in adam_tensors("ppo", self._adam).items()}
         policy = {k: np.array(v) for k, v in flat("policy", self.policy.state_dict()).items()}
         return {"policy": policy, "adam": adam}
 

@@ -127,6 +127,24 @@ def measure(
     return Quality(rows, spearman(np.array(doubts), np.array(errors)), len(starts), failed)
 
 
+@torch.no_grad()
+def code_errors(model: Any, held_out: SequenceBuffer, most: int = 256) -> dict[str, float]:
+    """Error of latents that were predicted open loop, as a part of the error of copying them."""
+    longest = max((h for h in HORIZONS if held_out.count(h)), default=1)
+    starts = held_out.starts(longest)
+    starts = starts[np.linspace(0, len(starts) - 1, min(most, len(starts))).astype(int)]
+    batch = batch_of(held_out.windows(starts, longest, model.history), model.shapes)
+    at = model.begin(moment_at(batch, 0, model.history, model.blank_memory(len(starts))))
+    first, found = at.latent, {}
+    for ahead in range(1, longest + 1):
+        _, at = model.advance(at, batch.action[:, model.history - 2 + ahead])
+        if ahead in HORIZONS:
+            true = model.encode(batch.frames[:, model.history - 1 + ahead])
+            gap, copy = (at.latent - true).square().mean(), (first - true).square().mean()
+            found[f"quality/latent_over_copy_h{ahead}"] = float(gap / copy)
+    return found
+
+
 def _add(model: WorldModel, batch: Batch, sums: dict[int, _Sums], doubts: list, errors: list) -> int:
     start = moment_at(batch, TRUE_STEPS, model.history, model.warmed(batch, TRUE_STEPS))
     actions = batch.action[:, model.history - 1 + TRUE_STEPS :]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -28,7 +29,9 @@ class Support(NamedTuple):
 
 def support_of(replay: SequenceBuffer, source: int | None = None) -> Support:
     """Fit it to consecutive actions of the episodes that are here."""
-    drawn = replay.sample(LOOKED_AT, 2, 1, source).action
+    starts = replay.starts(2, source)
+    chosen = starts[np.linspace(0, len(starts) - 1, min(LOOKED_AT, len(starts))).astype(int)]
+    drawn = replay.windows(chosen, 2, 1).action
     action = torch.from_numpy(drawn.reshape(len(drawn), 2, -1))
     last, now = action[:, 0], action[:, 1]
     slope = (last * now).mean(0) / last.square().mean(0).clamp_min(1e-6)

@@ -108,7 +108,7 @@ class Updater:
 
     def state(self) -> dict[str, Any]:
         """Return everything that going on exactly needs."""
-        adam = {k: np.array(v.cpu()) for k, v in adam_tensors("model", self._adam).items()}
+        adam = {k: v.cpu().numpy().copy() for k, v in adam_tensors("model", self._adam).items()}
         return {"model": self.weights(), "adam": adam, "updates": self.updates}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
