@@ -13,7 +13,9 @@ from maniple.world.config import read_config
 
 
 def lines(folder):
-    return [json.loads(line) for line in (folder / "episode_metrics.jsonl").read_text().splitlines()]
+    return [
+        json.loads(line) for line in (folder / "episode_metrics.jsonl").read_text().splitlines()
+    ]
 
 
 def settings(folder):
@@ -30,7 +32,8 @@ def told(module, phase, *words):
 
 def test_the_tree_that_users_know(teacher_dir):
     found = {str(p.relative_to(teacher_dir)) for p in teacher_dir.rglob("*") if p.is_file()}
-    for name in ("samples/episode_000002.png", "videos/episode_000002.mp4", "checkpoint-2/weights.safetensors",
+    for name in ("samples/episode_000002.png", "videos/episode_000002.mp4",
+                 "checkpoint-2/weights.safetensors",
                  "checkpoint-2/state.json", "checkpoint-2/manifest.json", "episode_metrics.jsonl",
                  "train.log", "config.yaml"):  # fmt: skip
         assert name in found
@@ -58,7 +61,9 @@ def test_numbers_after_the_phase(words, gpus, rows):
 
 @pytest.mark.parametrize("words", [["train", "phase1"], ["train", "wm"], ["train", "1", "2"]])
 def test_aliases_and_no_phase_train_a_teacher(inside, small, tmp_path, words):
-    inside(*words, *small, "--num-envs", "1", "--num-episodes", "1", "--output-dir", tmp_path / "run")
+    inside(
+        *words, *small, "--num-envs", "1", "--num-episodes", "1", "--output-dir", tmp_path / "run"
+    )
     assert settings(tmp_path / "run")["phase"] == "teacher"
 
 
@@ -77,7 +82,9 @@ FLAGS = {
 
 @pytest.mark.parametrize("module", [teacher, student, adversarial], ids=lambda m: m.__name__[20:])
 @pytest.mark.parametrize("name", FLAGS)
-@pytest.mark.parametrize("form", ["--{dashes}", "--{name}", "--training.{name}", "training.{name}="])
+@pytest.mark.parametrize(
+    "form", ["--{dashes}", "--{name}", "--training.{name}", "training.{name}="]
+)
 def test_training_flags_arrive_in_every_spelling(module, name, form):
     word, value = form.format(name=name, dashes=name.replace("_", "-")), str(FLAGS[name])
     phase = module.__name__.rpartition(".")[2]
@@ -91,7 +98,9 @@ def test_output_dir_and_other_phase_flags():
     assert told(teacher, "teacher", "--no-decoder").teacher.decoder is False
     for flag in ("--teacher_path", "--teacher-checkpoint"):
         assert str(told(student, "student", flag, "t").student.teacher_path) == "t"
-        assert str(told(adversarial, "adversarial", flag, "t").adversarial.teacher_checkpoint) == "t"
+        assert (
+            str(told(adversarial, "adversarial", flag, "t").adversarial.teacher_checkpoint) == "t"
+        )
     words = ["--student_checkpoint", "s", "--total_iterations", "9", "--no-prioritise"]
     options = told(adversarial, "adversarial", *words).adversarial
     assert (str(options.student_checkpoint), options.total_iterations) == ("s", 9)
@@ -123,10 +132,23 @@ def test_config_file_as_it_is(tmp_path):
 
 
 def test_log_and_save_periods(inside, small, tmp_path):
-    words = [*small, "--num-envs", "1", "--num-episodes", "4", "--log-every", "2", "--save-every", "2"]
+    words = [
+        *small,
+        "--num-envs",
+        "1",
+        "--num-episodes",
+        "4",
+        "--log-every",
+        "2",
+        "--save-every",
+        "2",
+    ]
     inside("train", "teacher", *words, "--output-dir", tmp_path / "run")
     assert sorted({line["step"] for line in lines(tmp_path / "run")}) == [2, 4]
-    assert {p.name for p in (tmp_path / "run").glob("checkpoint-*")} == {"checkpoint-2", "checkpoint-4"}
+    assert {p.name for p in (tmp_path / "run").glob("checkpoint-*")} == {
+        "checkpoint-2",
+        "checkpoint-4",
+    }
     assert {p.name for p in (tmp_path / "run/samples").iterdir()} == {
         "episode_000002.png", "episode_000004.png"
     }  # fmt: skip
@@ -134,7 +156,9 @@ def test_log_and_save_periods(inside, small, tmp_path):
 
 def test_levels(inside, small, tmp_path):
     words = [*small, "--num-envs", "1", "--num-episodes", "1", "--console-level", "error"]
-    done = inside("train", "teacher", *words, "--file-level", "INFO", "--output-dir", tmp_path / "run")
+    done = inside(
+        "train", "teacher", *words, "--file-level", "INFO", "--output-dir", tmp_path / "run"
+    )
     assert "episode 1" not in done.out
     text = (tmp_path / "run/train.log").read_text()
     assert "INFO episode 1" in text and "DEBUG" not in text
@@ -144,7 +168,8 @@ def test_settings_change_what_is_learned(inside, small, tmp_path):
     """Seed, rate, accumulation, precision, sequence, source: each leads to other weights."""
     ways = {
         "plain": [], "seed": ["--seed", "5"], "rate": ["--learning-rate", "0.01"],
-        "accumulation": ["--gradient-accumulation", "2"], "precision": ["--mixed-precision", "bf16"],
+        "accumulation": ["--gradient-accumulation", "2"],
+        "precision": ["--mixed-precision", "bf16"],
         "sequence": ["--sequence-length", "4"], "source": ["--source", "random"],
         "updates": ["--updates-per-episode", "2"], "batch": ["--batch-size", "2"],
         "state": ["--state", "all"], "again": [],
@@ -152,7 +177,9 @@ def test_settings_change_what_is_learned(inside, small, tmp_path):
     found = {}
     for name, words in ways.items():
         folder = tmp_path / name
-        inside("train", "wm", "1", "1", *small, "--num-episodes", "1", *words, "--output-dir", folder)
+        inside(
+            "train", "wm", "1", "1", *small, "--num-episodes", "1", *words, "--output-dir", folder
+        )
         arrays = load_file(folder / "checkpoint-1/weights.safetensors")
         key = "learner.updater.model.model.mix.weight"
         found[name] = arrays[key].tobytes()
@@ -161,9 +188,15 @@ def test_settings_change_what_is_learned(inside, small, tmp_path):
 
 
 def test_teachers_refusals(inside, small, tmp_path, teacher_dir):
-    assert "holds a run already" in inside("train", "teacher", *small, "--output-dir", teacher_dir, code=2).err
+    assert (
+        "holds a run already"
+        in inside("train", "teacher", *small, "--output-dir", teacher_dir, code=2).err
+    )
     assert "no whole checkpoint" in inside("train", "teacher", "--resume", tmp_path, code=2).err
-    assert "--teacher-path" in inside("train", "student", *small, "--output-dir", tmp_path / "s", code=2).err
+    assert (
+        "--teacher-path"
+        in inside("train", "student", *small, "--output-dir", tmp_path / "s", code=2).err
+    )
     missing = inside("train", "adv", "--teacher_checkpoint", tmp_path / "no", code=2).err
     assert "There is no checkpoint at" in missing
     assert "fp16 needs a GPU" in inside("train", "teacher", *small, "--mixed-precision", "fp16",

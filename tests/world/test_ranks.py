@@ -76,7 +76,9 @@ def test_a_number_starts_the_ranks(tmp_path):
     assert process.returncode == 0, err
     assert json.loads(out.strip().splitlines()[-1])["world_size"] == 2
     newest = folder / "checkpoint-3"
-    parts = [load_file(newest / name) for name in ("weights.safetensors", "weights.rank1.safetensors")]
+    parts = [
+        load_file(newest / name) for name in ("weights.safetensors", "weights.rank1.safetensors")
+    ]
     for name in parts[0]:
         if ".updater." in name:
             assert np.array_equal(parts[0][name], parts[1][name]), name

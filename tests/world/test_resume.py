@@ -9,7 +9,9 @@ from safetensors.numpy import load_file
 
 def numbers(folder):
     """All metrics but the clock."""
-    lines = [json.loads(line) for line in (folder / "episode_metrics.jsonl").read_text().splitlines()]
+    lines = [
+        json.loads(line) for line in (folder / "episode_metrics.jsonl").read_text().splitlines()
+    ]
     return [{k: v for k, v in line.items() if not k.startswith("clock/")} for line in lines]
 
 
@@ -66,7 +68,8 @@ def test_adversarial(inside, small, tmp_path, teacher_dir, algorithm):
     quick = ["--horizon", "3", "--samples", "8"]
     inside("train", "explorer", "1", "2", *small, "--teacher-path", teacher_dir, "--num-episodes",
            "1", "--algorithm", algorithm, *quick, "--output-dir", student)  # fmt: skip
-    words = ["train", "adv", "1", "2", *small, "--teacher-checkpoint", teacher_dir, "--warm-up", "1",
+    words = ["train", "adv", "1", "2", *small, "--teacher-checkpoint", teacher_dir, "--warm-up",
+             "1",
              "--student-checkpoint", student, "--save-every", "5", "--total-iterations", "10",
              "--pool", "2"]  # fmt: skip
     inside(*words, "--output-dir", tmp_path / "whole")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
 from urllib.parse import urlparse
 
@@ -40,9 +41,10 @@ class RemotePolicy:
                 "tunnel (ssh -L 8000:127.0.0.1:8000 HOST) and name ws://127.0.0.1:8000."
             )
         client = require("websockets.sync.client")
+        self._open = ExitStack()
         try:
-            self._socket: Any = client.connect(
-                url, compression=None, max_size=MOST_BYTES, open_timeout=PATIENCE_S
+            self._socket: Any = self._open.enter_context(
+                client.connect(url, compression=None, max_size=MOST_BYTES, open_timeout=PATIENCE_S)
             )
         except (OSError, TimeoutError) as error:
             raise BadConfig(f"No policy server answers at {url} ({error}).") from None
@@ -80,12 +82,14 @@ class RemotePolicy:
         message = self._socket.recv(timeout=PATIENCE_S)
         if isinstance(message, str):
             # A text is how such servers tell an error.
-            raise ManipleError(f"The policy server failed: {message.strip().splitlines()[-1][:200]}")
+            raise ManipleError(
+                f"The policy server failed: {message.strip().splitlines()[-1][:200]}"
+            )
         return unpacked(message)
 
     def close(self) -> None:
         """Hang up."""
-        self._socket.close()
+        self._open.close()
 
 
 def _openpi(obs: Mapping[str, NDArray]) -> dict[str, NDArray]:
@@ -93,7 +97,7 @@ def _openpi(obs: Mapping[str, NDArray]) -> dict[str, NDArray]:
     cameras = [a for n, a in obs.items() if n.endswith("_rgb")]
     numbers = [np.ravel(a) for n, a in obs.items() if a.dtype.kind == "f" and a.ndim < 2]
     names = ("observation/image", "observation/wrist_image")
-    found = dict(zip(names, cameras, strict=False))
+    found: dict[str, NDArray] = dict(zip(names, cameras, strict=False))
     if numbers:
         found["observation/state"] = np.concatenate(numbers).astype(np.float32)
     return found

@@ -19,14 +19,18 @@ def packed(message: Any) -> bytes:
     """Turn maps, lists, numbers, texts and arrays into bytes."""
     data = require("msgpack").packb(message, default=_described)
     if len(data) > MOST_BYTES:
-        raise BadConfig(f"A message of {len(data):,} bytes is too large; {MOST_BYTES:,} is the most.")
+        raise BadConfig(
+            f"A message of {len(data):,} bytes is too large; {MOST_BYTES:,} is the most."
+        )
     return data
 
 
 def unpacked(data: bytes) -> Any:
     """Undo `packed`; anything that is neither plain nor an array of numbers is refused."""
     if len(data) > MOST_BYTES:
-        raise BadConfig(f"A message of {len(data):,} bytes is too large; {MOST_BYTES:,} is the most.")
+        raise BadConfig(
+            f"A message of {len(data):,} bytes is too large; {MOST_BYTES:,} is the most."
+        )
     limits = {"max_bin_len": MOST_BYTES, "max_str_len": MOST_BYTES, "max_array_len": 1_000_000,
               "max_map_len": 10_000, "max_ext_len": 0}  # fmt: skip
     try:

@@ -58,7 +58,9 @@ class SequenceBuffer:
         """Frames that were ever added."""
         self._rng = np.random.default_rng(seed)
         self._obs = {name: np.zeros((capacity, *s.shape), s.dtype) for name, s in layout.items()}
-        self._marks = {name: np.zeros(capacity, kind) for name, kind in MARKS.items()}
+        self._marks: dict[str, NDArray] = {
+            name: np.zeros(capacity, kind) for name, kind in MARKS.items()
+        }
         self._action = np.zeros((capacity, *action.shape), np.float32)
         self.arrays = {f"obs.{n}": a for n, a in self._obs.items()}
         self.arrays |= {"action": self._action, **self._marks}

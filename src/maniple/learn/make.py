@@ -129,4 +129,3 @@ def policy_states(config: TrainConfig) -> tuple[str, ...]:
 def stack_of(config: AgentConfig) -> int:
     """Pictures that the agent sees at once."""
     return getattr(config, "frame_stack", 1)
-

@@ -1,1 +1,1 @@
-"""World models: a teacher that predicts, a student that explores, an adversary that finds faults."""
+"""World models: a teacher predicts, a student explores, an adversary finds faults."""

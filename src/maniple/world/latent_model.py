@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from maniple.world.models import ModelConfig
 from maniple.world.ensemble import Ensemble
 from maniple.world.gaussian import BatchStandard, gaussian_loss
 from maniple.world.layers import mlp
+from maniple.world.models import ModelConfig
 from maniple.world.moment import Moment
 from maniple.world.prediction import Prediction
 from maniple.world.scale import Scale
@@ -158,7 +158,8 @@ class LatentModel(nn.Module):
 
 def _decoder(size: int, width: int, grid: tuple[int, int], channels: int) -> nn.Module:
     return nn.Sequential(
-        nn.Linear(size, 4 * width * grid[0] * grid[1]), nn.Unflatten(1, (4 * width, *grid)), nn.GELU(),
+        nn.Linear(size, 4 * width * grid[0] * grid[1]),
+        nn.Unflatten(1, (4 * width, *grid)), nn.GELU(),
         nn.ConvTranspose2d(4 * width, 3 * width, 4, 2, 1), nn.GELU(),
         nn.ConvTranspose2d(3 * width, 2 * width, 4, 2, 1), nn.GELU(),
         nn.ConvTranspose2d(2 * width, width, 4, 2, 1), nn.GELU(),

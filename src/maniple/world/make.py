@@ -58,7 +58,9 @@ def make_player(config: WorldConfig, envs: Any, episode: int, source: str = "") 
     if source == "random":
         return UniformNoise(spec, rows, rng)
     pink = PinkNoise(spec, rows, config.training.steps_per_episode, rng)
-    if source == "pink" or (source == "mix" and (task not in EXPERTS or config.environment.control)):
+    if source == "pink" or (
+        source == "mix" and (task not in EXPERTS or config.environment.control)
+    ):
         return pink
     if task not in EXPERTS:
         raise BadConfig(f"{task} has no scripted expert. Take --source pink, random or mix.")
@@ -74,4 +76,3 @@ def round_seed(config: WorldConfig, episode: int) -> int:
     rank = Rank.here()
     number = (config.training.seed * 100_000 + episode) * rank.world_size + rank.rank
     return (number * config.environment.num_envs) % HELD_OUT_SEED
-

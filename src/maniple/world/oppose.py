@@ -57,7 +57,9 @@ def train(
             if not run.start(learner, probe=probe, gallery=gallery):
                 load_episodes(learner.replay, teacher.checkpoint, ranks.rank)
                 if student is not None:
-                    learner.take_student(unsplit(student.about()["state"], student.arrays())["learner"])
+                    learner.take_student(
+                        unsplit(student.about()["state"], student.arrays())["learner"]
+                    )
                 probe.look(learner.updater)
             due = Every(PROBED_EVERY, learner.episodes - learner.episodes % PROBED_EVERY)
             while run.goes_on():

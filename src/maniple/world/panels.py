@@ -79,7 +79,10 @@ def write_panel(path: Path, views: Views) -> None:
         cells = []
         for predicted in (views.one_step[ahead - 1], views.open_loop[ahead - 1]):
             cells += [_drawn(truth), _drawn(predicted), _heat(predicted, truth)]
-        names = [f"{kind} {ahead} ahead" for kind in ("true", "one-step", "error", "true", "open", "error")]
+        names = [
+            f"{kind} {ahead} ahead"
+            for kind in ("true", "one-step", "error", "true", "open", "error")
+        ]
         named = [np.concatenate([label(name, cell.shape[1]), cell])
                  for name, cell in zip(names, cells, strict=True)]  # fmt: skip
         rows.append(_beside(named))

@@ -59,5 +59,5 @@ def check_ranks(wanted: int | None, ranks: Ranks) -> None:
     if wanted is not None and wanted != ranks.world_size:
         raise BadConfig(
             f"{wanted} ranks were asked for, and {ranks.world_size} run. Let 'maniple train' start "
-            f"them, or use torchrun --nproc-per-node {wanted}; 'accelerate launch --cpu' starts one."
+            f"them, or use torchrun --nproc-per-node {wanted}."
         )

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from maniple.world.models import ModelConfig
 from maniple.world.ensemble import Ensemble
 from maniple.world.layers import down, mlp, up
+from maniple.world.models import ModelConfig
 from maniple.world.moment import Moment, moment_at, true_action
 from maniple.world.prediction import Prediction, rollout
 from maniple.world.scale import Scale

@@ -77,7 +77,9 @@ class PpoExplorer:
         code = self.tracker.code
         assert code is not None
         gaussian = self.policy.gaussian(code)
-        raw = gaussian.mean + gaussian.stddev * torch.randn(gaussian.mean.shape, generator=self._rng)
+        raw = gaussian.mean + gaussian.stddev * torch.randn(
+            gaussian.mean.shape, generator=self._rng
+        )
         chance = gaussian.log_prob(raw).sum(-1)
         self._steps.append(Steps(code, raw, chance, self.policy.value(code)[:, 0]))
         action = torch.tanh(raw)

@@ -32,7 +32,7 @@ class Probe:
         """Measure; return whether the model was rolled back to when it was better."""
         quality = measure(updater.model, self._held_out, STRETCHES, (1, 5))
         # Rank 0's figure decides for all: pictures need not round alike everywhere.
-        mine = np.array([np.mean([row.moving for row in quality.horizons])])
+        mine = np.array([np.mean([row.moving for row in quality.horizons])], np.float64)
         db = float(self._ranks.total(mine if self._ranks.is_main else 0 * mine)[0])
         self._db = db
         if self.best_db is None or db >= self.best_db:

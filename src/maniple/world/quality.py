@@ -145,7 +145,9 @@ def code_errors(model: Any, held_out: SequenceBuffer, most: int = 256) -> dict[s
     return found
 
 
-def _add(model: WorldModel, batch: Batch, sums: dict[int, _Sums], doubts: list, errors: list) -> int:
+def _add(
+    model: WorldModel, batch: Batch, sums: dict[int, _Sums], doubts: list, errors: list
+) -> int:
     start = moment_at(batch, TRUE_STEPS, model.history, model.warmed(batch, TRUE_STEPS))
     actions = batch.action[:, model.history - 1 + TRUE_STEPS :]
     shuffled = actions.roll(1, 0)
@@ -202,10 +204,10 @@ def spearman(a: NDArray, b: NDArray) -> float:
     """Rank correlation; NaN where one of them does not vary."""
     if len(a) < 3 or not (np.isfinite(a).all() and np.isfinite(b).all()):
         return float("nan")
-    ranks = [np.argsort(np.argsort(x)).astype(float) for x in (a, b)]
+    first, second = (np.argsort(np.argsort(x)).astype(float) for x in (a, b))
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         return float("nan")
-    return float(np.corrcoef(*ranks)[0, 1])
+    return float(np.corrcoef(first, second)[0, 1])
 
 
 def _psnr(squares: float, count: float) -> float:
@@ -219,4 +221,6 @@ def _ssim(a: Tensor, b: Tensor) -> float:
 
     if not a.isfinite().all():
         return float("nan")
-    return float(structural_similarity_index_measure(a, b, data_range=1.0))
+    found = structural_similarity_index_measure(a, b, data_range=1.0)
+    assert isinstance(found, Tensor)
+    return float(found)

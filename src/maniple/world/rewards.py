@@ -38,7 +38,7 @@ class Rewards:
         if config.memory_approach:
             if not model.memory_size:
                 raise BadConfig(
-                    "memory_approach needs a teacher with a memory: nano, small or base, not latent."
+                    "memory_approach needs a teacher with a memory: nano, small or base."
                 )
             size = model.shapes.action_size
             with torch.random.fork_rng(devices=[]):
@@ -86,5 +86,6 @@ class Rewards:
         self.optimizer.zero_grad()
         gap.mean().backward()
         self.optimizer.step()
-        old, self._gap, self._held = self._gap, gap.detach(), held.detach()
-        return gap.new_zeros(len(gap)) if old is None else old - self._gap
+        old, now = self._gap, gap.detach()
+        self._gap, self._held = now, held.detach()
+        return torch.zeros_like(now) if old is None else old - now

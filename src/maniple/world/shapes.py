@@ -34,7 +34,9 @@ class Shapes:
         """Take all colour pictures of a layout, and the named numbers."""
         cameras = tuple(name for name, spec in layout.items() if spec.image == "rgb")
         if not cameras:
-            raise BadConfig("A world model predicts pictures: name a camera, as in --cameras front.")
+            raise BadConfig(
+                "A world model predicts pictures: name a camera, as in --cameras front."
+            )
         sizes = {layout[name].shape[:2] for name in cameras}
         if len(sizes) > 1:
             raise BadConfig(f"All cameras need pictures of one size; these are {sorted(sizes)}.")
@@ -99,4 +101,3 @@ def batch_of(windows: Windows, shapes: Shapes, device: Any = "cpu") -> Batch:
         torch.from_numpy(windows.success).float().to(device),
         torch.from_numpy(windows.age).to(device),
     )
-

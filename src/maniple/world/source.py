@@ -44,7 +44,9 @@ class LiveSource:
         rounds = max(1, config.training.held_out)
         buffer = self._buffer(rounds * rows * (config.training.steps_per_episode + 1))
         for number in range(rounds):
-            for episode, solved in self._play(HELD_OUT_ROUND + number, HELD_OUT_SEED + number * rows):
+            for episode, solved in self._play(
+                HELD_OUT_ROUND + number, HELD_OUT_SEED + number * rows
+            ):
                 buffer.add(episode, 0, solved)
         return buffer
 

@@ -87,7 +87,9 @@ class Teacher:
 
     def act(self, obs: Mapping[str, NDArray], explore: bool = True) -> NDArray:
         """Refuse: a teacher predicts."""
-        raise BadConfig("A teacher predicts and does not act; plan with it: maniple eval --planner.")
+        raise BadConfig(
+            "A teacher predicts and does not act; plan with it: maniple eval --planner."
+        )
 
     def weights(self) -> dict[str, NDArray]:
         """Return the model."""

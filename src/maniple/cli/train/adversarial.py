@@ -10,7 +10,7 @@ from typing import Annotated
 import tyro
 
 from maniple.cli.train import phase
-from maniple.world.config import EnvironmentConfig, LoggingConfig, AdversarialConfig, TrainingConfig
+from maniple.world.config import AdversarialConfig, EnvironmentConfig, LoggingConfig, TrainingConfig
 
 Flat = tyro.conf.OmitArgPrefixes
 

@@ -149,7 +149,11 @@ def _resumed(phase: str, config: WorldConfig, words: Sequence[str]) -> RunFolder
 def run(phase: str, options: Any) -> dict[str, Any]:
     """Start ranks where several are wanted, or train in this process; then sum up."""
     config = WorldConfig(
-        **{f.name: getattr(options, f.name) for f in fields(WorldConfig) if hasattr(options, f.name)}
+        **{
+            f.name: getattr(options, f.name)
+            for f in fields(WorldConfig)
+            if hasattr(options, f.name)
+        }
     )
     folder = run_dir(config, phase)
     is_resumed = options.resume or options.auto_resume
@@ -196,8 +200,8 @@ def _check_gpus(wanted: int | None, device: str) -> None:
     visible = torch.cuda.device_count() if torch.cuda.is_available() and device != "cpu" else 0
     if visible and wanted > visible:
         raise BadConfig(
-            f"{wanted} GPUs were asked for, and {visible} can be seen. Ask for {visible}, or change "
-            "CUDA_VISIBLE_DEVICES."
+            f"{wanted} GPUs were asked for, and {visible} can be seen. Ask for {visible}, or "
+            "change CUDA_VISIBLE_DEVICES."
         )
 
 
@@ -216,8 +220,8 @@ def _start_ranks(count: int, typed: list[str]) -> dict[str, Any]:
             signal.signal(number, handler)
     if code:
         print(
-            f"maniple: a rank ended with code {code}, and the run stopped. Its newest checkpoint is "
-            "whole: go on with the same command and --resume.", file=sys.stderr,
+            f"maniple: a rank ended with code {code}, and the run stopped. Its newest checkpoint "
+            "is whole: go on with the same command and --resume.", file=sys.stderr,
         )  # fmt: skip
     return {"ok": code == 0, "ranks": count, "is_told": True}
 
@@ -229,5 +233,3 @@ def _value_of(words: Sequence[str], flag: str) -> str | None:
         if head == flag:
             return tail if equals else (words[k + 1] if k + 1 < len(words) else None)
     return None
-
-
