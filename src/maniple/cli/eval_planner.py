@@ -83,7 +83,7 @@ def _tell(answer: dict[str, Any]) -> None:
             ways = f"median {value['final_median_cm']:.1f} cm (from {value['start_median_cm']:.1f})"
             print(
                 f"{name:>8}: {near:.0%} within 3 cm, {close:.0%} within 5 cm of "
-                f"{value['goals']:.0f} goals, {ways}, {value['ms_per_decision']:.1f} ms per decision"
+                f"{value['goals']:.0f} goals, {ways}, {value['ms_per_decision']:.1f} ms each"
             )
         elif isinstance(value, float):
             print(f"{name:>12}: {value:.3g}")
