@@ -1,6 +1,7 @@
 """Measure the world-model pipeline: the figures of docs/how-to/world-model.md.
 
     python bench/world.py planning --teacher RUN --goals 50
+    python bench/world.py shifts --teacher RUN --goals 30
     python bench/world.py coverage --teacher RUN --seeds 5 --steps 16000
     python bench/world.py adversarial --teacher RUN --iterations 20
     python bench/world.py judge --teacher RUN
@@ -58,6 +59,21 @@ def planning(options: argparse.Namespace) -> None:
     envs.close()
 
 
+def shifts(options: argparse.Namespace) -> None:
+    """The same goals in worlds that are a little different; goals are pictures of that world."""
+    teacher = load_teacher(options.teacher)
+    ways = {"none": 0.0, "background": 0.4, "object_colour": 0.5, "light": 0.5, "camera": 0.03,
+            "start": 0.3}  # fmt: skip
+    for kind, far in ways.items():
+        perturb = {kind: far} if far else {}
+        envs = make_envs(teacher.config, options.goals, max_episode_steps=1000, perturb=perturb)
+        goals = Goals(envs, "pink", options.seed)
+        planner = GoalPlanner(teacher.model, envs.action_spec)
+        planner.aim(goals.pictures)
+        tell(shift=kind, far=far, seed=options.seed, **goals.pursue(planner, 60).summary())
+        envs.close()
+
+
 def coverage(options: argparse.Namespace) -> None:
     """Voxels visited in equally many steps by the explorer, pink noise and random actions."""
     teacher = load_teacher(options.teacher)
@@ -67,8 +83,8 @@ def coverage(options: argparse.Namespace) -> None:
         begin, found = process_time(), {}
         found["mpc"] = _explored(config, teacher, options.steps)
         cpu_s = process_time() - begin
-        for name, kind in (("random", UniformNoise), ("pink", PinkNoise)):
-            found[name] = _played(config, kind, options.steps)
+        for name in ("random", "pink"):
+            found[name] = _played(config, name, options.steps)
         for name, cells in found.items():
             tell(seed=seed, player=name, steps=options.steps, gripper=cells[0], object=cells[1],
                  **({"cpu_s": cpu_s} if name == "mpc" else {}))  # fmt: skip
@@ -76,7 +92,9 @@ def coverage(options: argparse.Namespace) -> None:
             values.append(found["mpc"][0] / found[name][0])
     for name, values in ratios.items():
         low, high = _interval(values)
-        tell(mpc_over=name, seeds=options.seeds, ratio=float(np.mean(values)), low95=low, high95=high)
+        tell(
+            mpc_over=name, seeds=options.seeds, ratio=float(np.mean(values)), low95=low, high95=high
+        )
 
 
 def _of_teacher(teacher: LoadedTeacher, seed: int) -> WorldConfig:
@@ -102,18 +120,21 @@ def _explored(config: WorldConfig, teacher: LoadedTeacher, steps: int) -> tuple[
     return _cells(student.coverage)
 
 
-def _played(config: WorldConfig, kind: Any, steps: int) -> tuple[int, int]:
+def _played(config: WorldConfig, kind: str, steps: int) -> tuple[int, int]:
     """The same rounds, from the same seeds, by noise."""
     envs, rows = make_envs(config), config.environment.num_envs
     length, seen = config.training.steps_per_episode, Coverage()
     for number in range(steps // (rows * length)):
         rng = np.random.default_rng([config.training.seed, number])
-        more = (length,) if kind is PinkNoise else ()
-        player = kind(envs.action_spec, rows, *more, rng)
+        player = _noise(kind, envs.action_spec, rows, length, rng)
         seed = (100_000 * config.training.seed + number) * 16
         play(envs, player, length, seed, (), lambda before, action, after: seen.add(after))
     envs.close()
     return _cells(seen)
+
+
+def _noise(kind: str, spec: Any, rows: int, length: int, rng: np.random.Generator) -> Any:
+    return PinkNoise(spec, rows, length, rng) if kind == "pink" else UniformNoise(spec, rows, rng)
 
 
 def _cells(seen: Coverage) -> tuple[int, int]:
@@ -152,8 +173,8 @@ def adversarial(options: argparse.Namespace) -> None:
             begin, last = process_time(), {}
             oppose.train(config, listen=lambda step, metrics, last=last: last.update(metrics))
             models[name] = load_teacher(run_dir(config, "adversarial")).model
-            tell(way=name, cpu_s=process_time() - begin, probe_db=last.get("probe/db"),
-                 rollbacks=last.get("probe/rollbacks"), gripper=last.get("coverage/gripper"))  # fmt: skip
+            names = ("probe/db", "probe/rollbacks", "coverage/gripper")
+            tell(way=name, cpu_s=process_time() - begin, **{n: last.get(n) for n in names})
     # An explorer that none of them was trained with, and random actions.
     judge_config = _of_teacher(teacher, options.seed + 50)
     for where, held_out in (("explorer", _visited(judge_config, load_teacher(options.teacher))),
@@ -266,14 +287,16 @@ def loading(options: argparse.Namespace) -> None:
             buffer.sample(16, 5, 4)
             drawn += 16 * 9
         memory = drawn / (process_time() - begin)
-    tell(frame_by_frame=frame_by_frame, dataset_read_once=from_disk, memory=memory,
-         memory_over_mp4=memory / frame_by_frame, disk_over_mp4=from_disk / frame_by_frame)  # fmt: skip
+    tell(frame_by_frame=frame_by_frame, dataset_read_once=from_disk, memory=memory)
+    tell(memory_over_mp4=memory / frame_by_frame, disk_over_mp4=from_disk / frame_by_frame)
 
+
+RUNS = {run.__name__: run for run in (planning, shifts, coverage, adversarial, judge, loading)}
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["planning", "coverage", "adversarial", "judge", "loading"])
+    parser.add_argument("what", choices=[*RUNS])
     parser.add_argument("--teacher", type=Path)
     parser.add_argument("--goals", type=int, default=50)
     parser.add_argument("--seed", type=int, default=50_000)
@@ -283,4 +306,4 @@ if __name__ == "__main__":
     parser.add_argument("--policies", type=int, default=12)
     parser.add_argument("--episodes", type=int, default=48)
     chosen = parser.parse_args()
-    globals()[chosen.what](chosen)
+    RUNS[chosen.what](chosen)

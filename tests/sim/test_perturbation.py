@@ -41,7 +41,9 @@ def test_looks_differ_and_the_task_does_not(plain, kind, far):
 
 
 def test_object_colour_leaves_the_desk_alone(plain):
-    change = np.abs(seen({"object_colour": 0.5})[0]["front_rgb"].astype(int) - plain[0]["front_rgb"])
+    change = np.abs(
+        seen({"object_colour": 0.5})[0]["front_rgb"].astype(int) - plain[0]["front_rgb"]
+    )
     share = (change.max(-1) > 8).mean()
     assert 0 < share < 0.05, "a small cube, not the whole picture"
 

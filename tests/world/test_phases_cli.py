@@ -1,6 +1,8 @@
 """Every alias, argument count and flag of the three phases does what it says."""
 
 import json
+import subprocess
+from pathlib import Path
 
 import pytest
 import yaml
@@ -203,3 +205,38 @@ def test_teachers_refusals(inside, small, tmp_path, teacher_dir):
                                         "--output-dir", tmp_path / "t", code=2).err  # fmt: skip
     wrong = inside("train", "student", "--resume", teacher_dir, code=2).err
     assert "is a run of phase 'teacher'" in wrong
+
+
+def test_more_gpus_than_are_visible_are_refused(inside, small, monkeypatch, tmp_path):
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    told = inside("train", "teacher", "4", "1", *small, "--output-dir", tmp_path / "r", code=2).err
+    assert "4 GPUs were asked for, and 1 can be seen" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("", "train teacher 1 1"),
+        ("wm", "train wm 1 1"),
+        ("teacher 2", "train teacher 2 1"),
+        ("teacher 4 2 --num_episodes 500", "train teacher 4 2 --num_episodes 500"),
+        ("student 4 1 --teacher_path d", "train student 4 1 --teacher_path d"),
+        ("--num_episodes 5", "train teacher 1 1 --num_episodes 5"),
+    ],
+)
+def test_the_script_has_the_old_order(tmp_path, words, expected):
+    """The original failed with fewer than three arguments."""
+    script = tmp_path / "scripts/train.sh"
+    script.parent.mkdir()
+    script.write_text((Path(__file__).parents[2] / "scripts/train.sh").read_text())
+    fake = tmp_path / ".venv/bin/maniple"
+    fake.parent.mkdir(parents=True)
+    fake.write_text('#!/bin/sh\necho "$@"\n')
+    fake.chmod(0o755)
+    done = subprocess.run(["bash", str(script), *words.split()], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.strip() == expected
+    bad = subprocess.run(["bash", str(script), "nonsense"], capture_output=True, text=True)
+    assert bad.returncode != 0 and "usage" in bad.stderr

@@ -27,7 +27,10 @@ def check_same(whole, parts, episode):
         assert np.array_equal(a[name], b[name], equal_nan=True), name
 
 
-@pytest.mark.parametrize("model", ["nano", "latent"])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize("model", ["nano", pytest.param("latent", marks=SLOW)])
 def test_teacher(inside, small, tmp_path, model):
     words = ["train", "teacher", "1", "2", *small, "--model", model, "--save-every", "2"]
     # The learning rate falls over all episodes: both runs must plan the same number.
@@ -47,8 +50,14 @@ def cut_back(folder, episode):
             shutil.rmtree(path)
 
 
-@pytest.mark.parametrize("more", [["--algorithm", "mpc"], ["--algorithm", "ppo"],
-                                  ["--memory-approach", "1", "--raw-error", "1"]])  # fmt: skip
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--memory-approach", "1", "--raw-error", "1"],
+        pytest.param(["--algorithm", "mpc"], marks=SLOW),
+        pytest.param(["--algorithm", "ppo"], marks=SLOW),
+    ],
+)
 def test_student(inside, small, tmp_path, teacher_dir, more):
     words = ["train", "student", "1", "2", *small, "--teacher-path", str(teacher_dir), *more]
     words += ["--save-every", "2", "--horizon", "3", "--samples", "8"]
@@ -62,7 +71,7 @@ def test_student(inside, small, tmp_path, teacher_dir, more):
                 tmp_path / "parts")[-1].keys()  # fmt: skip
 
 
-@pytest.mark.parametrize("algorithm", ["mpc", "ppo"])
+@pytest.mark.parametrize("algorithm", ["mpc", pytest.param("ppo", marks=SLOW)])
 def test_adversarial(inside, small, tmp_path, teacher_dir, algorithm):
     student = tmp_path / "student"
     quick = ["--horizon", "3", "--samples", "8"]

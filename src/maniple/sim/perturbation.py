@@ -28,7 +28,8 @@ def check_kinds(names: Sequence[str]) -> None:
     for name in names:
         if name not in KINDS:
             raise BadConfig(
-                f"perturb has no kind {name!r}.{closest(name, KINDS)} There are: {', '.join(KINDS)}."
+                f"perturb has no kind {name!r}.{closest(name, KINDS)} There are: "
+                f"{', '.join(KINDS)}."
             )
 
 
@@ -101,7 +102,7 @@ class Perturber:
             if joint.limited[0]:
                 value = np.clip(value, *joint.range)
             self._state.put(rows, {name: value})
-            servo = actuators(model, [name])[0]
+            servo = actuators(model, (name,))[0]
             # Or the servo would pull the joint back home.
             if model.actuator_biasprm[servo, 1] != 0:
                 self._state.ctrl[rows, servo] = value

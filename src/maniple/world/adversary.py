@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from maniple.agents.agent import load_exactly
 from maniple.core.spec import ArraySpec, Layout
 from maniple.data.sequence_buffer import SequenceBuffer, Windows, kept
+from maniple.run.device import device_of
 from maniple.run.folder import plain
 from maniple.run.learner import Counters, State
 from maniple.run.ranks import Ranks
@@ -46,7 +47,9 @@ class Adversary:
     ) -> None:  # fmt: skip
         """Prepare phase 3; the explorer is that of the student's settings."""
         training, preset = config.training, find_preset(teacher.config.teacher.model)
-        self.device = torch.device("cpu")
+        self.device = torch.device(device_of(training.device))
+        module: Any = teacher.model
+        module.to(self.device)
         self.model, self.shapes, self.episodes = teacher.model, teacher.shapes, 0
         self._config, self._adversarial = config, config.adversarial
         self._teacher_config = teacher.config.teacher
@@ -147,14 +150,14 @@ class Adversary:
     @torch.no_grad()
     def _one_step(self, windows: Windows) -> NDArray:
         """Error of the model's next frame and state at the beginning of stretches, (B,)."""
-        batch = batch_of(windows, self.shapes)
+        batch = batch_of(windows, self.shapes, self.device)
         blank = self.model.blank_memory(len(batch.frames))
         moment = moment_at(batch, 0, self.model.history, blank)
         action = true_action(batch, 0, self.model.history)
         said, _ = self.model.advance(self.model.begin(moment), action)
         frame = (said.frame - batch.frames[:, self.model.history]).square().mean((1, 2, 3))
         state = (said.state - batch.state[:, self.model.history]).square().mean(-1)
-        return torch.where(frame.isfinite(), frame, state).numpy()
+        return torch.where(frame.isfinite(), frame, state).cpu().numpy()
 
     def _keep_for_explorer(self, starts: NDArray, errors: NDArray, first: int) -> None:
         """Lay errors out by step and row, as PPO's rewards; the last steps repeat the mean."""
@@ -182,13 +185,13 @@ class Adversary:
         if old < self._batch_size:
             by_priority = self._adversarial.prioritise
             parts.append(self.replay.sample(self._batch_size - old, length, size, NEW, by_priority))
-        batches = [batch_of(part, self.shapes) for part in parts]
+        batches = [batch_of(part, self.shapes, self.device) for part in parts]
         return Batch(*(torch.cat(arrays) for arrays in zip(*batches, strict=True)))
 
     def _explorer_state(self) -> dict[str, Any]:
         if isinstance(self.explorer, PpoExplorer):
             return self.explorer.state()
-        return {k: v.numpy().copy() for k, v in self.explorer.ensemble.state_dict().items()}
+        return {k: v.cpu().numpy().copy() for k, v in self.explorer.ensemble.state_dict().items()}
 
     def _load_explorer(self, state: Mapping[str, Any]) -> None:
         if isinstance(self.explorer, PpoExplorer):
@@ -204,7 +207,7 @@ class Adversary:
 
     def _support(self) -> list[NDArray]:
         found = getattr(self.explorer, "support", None)
-        return [] if found is None else [part.numpy().copy() for part in found]
+        return [] if found is None else [part.cpu().numpy().copy() for part in found]
 
     def take_student(self, student: State) -> None:
         """Begin with a student's explorer instead of a new one."""

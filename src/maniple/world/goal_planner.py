@@ -43,7 +43,7 @@ class GoalPlanner:
     @torch.no_grad()
     def aim(self, pictures: Mapping[str, NDArray]) -> None:
         """Set the goal of every row: pictures (rows, h, w, 3) of the model's cameras."""
-        self._goal = self._model.encode(self._model.shapes.frames(pictures))
+        self._goal = self._model.encode(self._model.shapes.frames(pictures, self._tracker.device))
 
     def reset(self, rows: NDArray[np.bool_]) -> None:
         """Start over; all rows begin together."""
@@ -61,7 +61,7 @@ class GoalPlanner:
         self._plan = plan(lambda plans: self._cost(start, plans), mean, self._config, self._rng)
         action = self._plan[:, 0]
         self._tracker.did(action)
-        return self._scale.to_env(action.numpy())
+        return self._scale.to_env(action.cpu().numpy())
 
     def _cost(self, start: LatentMoment, plans: Tensor) -> Tensor:
         rows, samples, horizon, size = plans.shape

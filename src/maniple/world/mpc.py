@@ -62,7 +62,7 @@ class MpcExplorer:
         action, self._plan = self._plan[:, 0], moved_on(self._plan)
         self._left -= 1
         self.tracker.did(action)
-        return self._scale.to_env(action.numpy())
+        return self._scale.to_env(action.cpu().numpy())
 
     def _cost_of(self, plans: Tensor) -> Tensor:
         rows, samples, horizon, size = plans.shape

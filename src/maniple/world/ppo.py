@@ -56,7 +56,7 @@ class PpoExplorer:
         self._scale, self._ranks = ActionRange(action), ranks
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.policy = Policy(model.code_size, model.shapes.action_size)
+            self.policy = Policy(model.code_size, model.shapes.action_size).to(self.tracker.device)
         self._adam = make_adam(list(self.policy.parameters()), RATE)
         self._rng = torch.Generator()
         self._steps: list[Steps] = []
@@ -77,14 +77,13 @@ class PpoExplorer:
         code = self.tracker.code
         assert code is not None
         gaussian = self.policy.gaussian(code)
-        raw = gaussian.mean + gaussian.stddev * torch.randn(
-            gaussian.mean.shape, generator=self._rng
-        )
+        drawn = torch.randn(gaussian.mean.shape, generator=self._rng).to(code.device)
+        raw = gaussian.mean + gaussian.stddev * drawn
         chance = gaussian.log_prob(raw).sum(-1)
         self._steps.append(Steps(code, raw, chance, self.policy.value(code)[:, 0]))
         action = torch.tanh(raw)
         self.tracker.did(action)
-        return self._scale.to_env(action.numpy())
+        return self._scale.to_env(action.cpu().numpy())
 
     def learn(self, rewards: NDArray) -> dict[str, float]:
         """Improve the policy from the round that was played.
@@ -93,7 +92,7 @@ class PpoExplorer:
             rewards: (T, rows), the answer to every action of the round.
         """
         steps = Steps(*(torch.stack(parts) for parts in zip(*self._steps, strict=True)))
-        reward = torch.from_numpy(rewards.astype(np.float32))
+        reward = torch.from_numpy(rewards.astype(np.float32)).to(steps.value.device)
         reward = (reward - reward.mean()) / (reward.std() + 1e-6)
         advantage = advantages(reward, steps.value)
         target = (advantage + steps.value).flatten()
@@ -127,7 +126,7 @@ class PpoExplorer:
 
     def state(self) -> dict[str, Any]:
         """Return policy and optimiser."""
-        adam = {k: v.numpy().copy() for k, v in adam_tensors("ppo", self._adam).items()}
+        adam = {k: v.cpu().numpy().copy() for k, v in adam_tensors("ppo", self._adam).items()}
         policy = {k: np.array(v) for k, v in flat("policy", self.policy.state_dict()).items()}
         return {"policy": policy, "adam": adam}
 

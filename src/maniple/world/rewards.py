@@ -44,6 +44,7 @@ class Rewards:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(0)
                 self.memory = StudentMemory(model.code_size, size, model.memory_size)
+            self.memory = self.memory.to(model.blank_memory(0).device)
             self.optimizer = make_adam(list(self.memory.parameters()), 1e-3)
         self._held: Tensor | None = None
         self._gap: Tensor | None = None

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from maniple.agents.agent import adam_tensors, flat, load_exactly
 from maniple.core.spec import ArraySpec, Layout
 from maniple.data.sequence_buffer import SequenceBuffer, kept
+from maniple.run.device import device_of
 from maniple.run.folder import plain
 from maniple.run.learner import Counters, State
 from maniple.run.ranks import Ranks
@@ -72,7 +73,9 @@ class Student:
             player: Somebody else's policy that plays instead of an explorer of ours.
         """
         student, training = config.student, config.training
-        self.device = torch.device("cpu")
+        self.device = torch.device(device_of(training.device))
+        module: Any = teacher.model
+        module.to(self.device)
         self.model, self.shapes, self.episodes = teacher.model, teacher.shapes, 0
         self._teacher_config, self._training = teacher.config.teacher, training
         self.ensemble = deepcopy(teacher.model.ensemble).train()
@@ -112,6 +115,7 @@ class Student:
         moment, code_before, code = eye.moment, eye.before, eye.code
         assert moment is not None and code_before is not None and code is not None
         taken = torch.from_numpy(np.asarray(action, np.float32).reshape(len(action), -1))
+        taken = taken.to(self.device)
         eye.did(taken)
         now = eye.see(after)
         self._given.append(self.rewards.terms(code_before, code, moment, taken, now))
@@ -139,13 +143,13 @@ class Student:
         total = torch.stack([self.rewards.total(given) for given in self._given])
         found = {f"reward/{name}": float(values.mean()) for name, values in terms.items()}
         found["reward/total"] = float(total.mean())
-        learned = self.explorer.learn(total.numpy()) if self.player is self.explorer else {}
+        learned = self.explorer.learn(total.cpu().numpy()) if self.player is self.explorer else {}
         return found | learned | self.coverage.metrics()
 
     def _draw(self) -> Batch:
         count = self._training.batch_size or BATCH_SIZE
         windows = self.replay.sample(count, self._training.sequence_length, self.model.history)
-        return batch_of(windows, self.shapes)
+        return batch_of(windows, self.shapes, self.device)
 
     def act(self, obs: Mapping[str, NDArray], explore: bool = True) -> NDArray:
         """Return an action for every row."""
@@ -192,7 +196,7 @@ class Student:
 
 def _arrays(module: nn.Module, adam: torch.optim.Optimizer) -> dict[str, NDArray]:
     found = flat("memory", module.state_dict())
-    found |= {k: v.numpy() for k, v in adam_tensors("memory", adam).items()}
+    found |= {k: v.cpu().numpy() for k, v in adam_tensors("memory", adam).items()}
     return {name: np.array(array) for name, array in found.items()}
 
 

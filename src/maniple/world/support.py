@@ -24,7 +24,8 @@ class Support(NamedTuple):
 
     def cost(self, last: Tensor, action: Tensor) -> Tensor:
         """Half the squared distance in spreads, a mean over numbers, (...)."""
-        return 0.5 * ((action - self.slope * last) / self.spread).square().mean(-1)
+        slope, spread = self.slope.to(action.device), self.spread.to(action.device)
+        return 0.5 * ((action - slope * last) / spread).square().mean(-1)
 
 
 def support_of(replay: SequenceBuffer, source: int | None = None) -> Support:

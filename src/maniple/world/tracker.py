@@ -17,6 +17,7 @@ class Tracker:
 
     def __init__(self, model: WorldModel) -> None:
         self.model = model
+        self.device = model.blank_memory(0).device
         self.moment: Moment | None = None
         self.before: Tensor | None = None
         self.code: Tensor | None = None
@@ -30,7 +31,7 @@ class Tracker:
     def see(self, obs: Mapping[str, NDArray]) -> Moment:
         """Take the next observation of every row."""
         model, shapes = self.model, self.model.shapes
-        frame, state = shapes.frames(obs), shapes.state(obs)
+        frame, state = shapes.frames(obs, self.device), shapes.state(obs, self.device)
         if self.moment is None or self._action is None:
             memory = model.blank_memory(len(frame))
             self.moment = first_moment(frame, state, model.history, shapes.action_size, memory)
