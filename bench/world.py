@@ -3,6 +3,7 @@
     python bench/world.py planning --teacher RUN --goals 50
     python bench/world.py shifts --teacher RUN --goals 30
     python bench/world.py coverage --teacher RUN --seeds 5 --steps 16000
+    python bench/world.py television --teacher RUN --steps 4000
     python bench/world.py adversarial --teacher RUN --iterations 20
     python bench/world.py judge --teacher RUN
     python bench/world.py loading
@@ -108,6 +109,12 @@ def _of_teacher(teacher: LoadedTeacher, seed: int) -> WorldConfig:
 def _explored(config: WorldConfig, teacher: LoadedTeacher, steps: int) -> tuple[int, int]:
     source = LiveSource(config)
     student = Student(config, teacher, source.layout, source.action, Ranks())
+    _explore(config, source, student, steps)
+    return _cells(student.coverage)
+
+
+def _explore(config: WorldConfig, source: LiveSource, student: Student, steps: int) -> None:
+    """Let a student explore for so many steps of all rows."""
     per_round = config.environment.num_envs * config.training.steps_per_episode
     for number in range(steps // per_round):
         student.begin()
@@ -117,7 +124,6 @@ def _explored(config: WorldConfig, teacher: LoadedTeacher, steps: int) -> tuple[
         student.add(played.episodes())
         student.update(1)
     source.close()
-    return _cells(student.coverage)
 
 
 def _played(config: WorldConfig, kind: str, steps: int) -> tuple[int, int]:
@@ -148,6 +154,47 @@ def _interval(values: list[float]) -> tuple[float, float]:
         return float("nan"), float("nan")
     half = t[len(values)] * float(np.std(values, ddof=1)) / len(values) ** 0.5
     return float(np.mean(values)) - half, float(np.mean(values)) + half
+
+
+class Television:
+    """Environments in whose picture a patch shows noise while the gripper is at its left."""
+
+    def __init__(self, envs: Any, is_on: bool) -> None:
+        self._envs, self._is_on = envs, is_on
+        self._rng = np.random.default_rng(0)
+        self.before = self.steps = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._envs, name)
+
+    def named(self, obs: Any) -> dict[str, Any]:
+        """Show the television in every front picture, and count who stands before it."""
+        seen = dict(self._envs.named(obs))
+        is_before = seen["tip_pos"][:, 1] > 0.05
+        self.before, self.steps = self.before + int(is_before.sum()), self.steps + len(is_before)
+        picture = seen["front_rgb"].copy()
+        picture[:, :20, :20] = 128
+        if self._is_on:
+            noise = self._rng.integers(0, 256, (int(is_before.sum()), 20, 20, 3), np.uint8)
+            picture[is_before, :20, :20] = noise
+        return seen | {"front_rgb": picture}
+
+
+def television(options: argparse.Namespace) -> None:
+    """Share of the time before a noisy television, on and off, by what is rewarded."""
+    ways = {"mpc, disagreement": {}, "ppo, disagreement": {"algorithm": "ppo"},
+            "ppo, raw error": {"algorithm": "ppo", "disagreement": 0.0, "raw_error": 1.0}}  # fmt: skip
+    for name, settings in ways.items():
+        for is_on in (False, True):
+            teacher = load_teacher(options.teacher)
+            config = _of_teacher(teacher, options.seed)
+            config = replace(config, student=replace(config.student, **settings))
+            source = LiveSource(config)
+            source.envs = Television(source.envs, is_on)
+            student = Student(config, teacher, source.layout, source.action, Ranks())
+            _explore(config, source, student, options.steps)
+            share = source.envs.before / source.envs.steps
+            tell(reward=name, television=is_on, steps=options.steps, seed=options.seed, share=share)
 
 
 def adversarial(options: argparse.Namespace) -> None:
@@ -291,7 +338,18 @@ def loading(options: argparse.Namespace) -> None:
     tell(memory_over_mp4=memory / frame_by_frame, disk_over_mp4=from_disk / frame_by_frame)
 
 
-RUNS = {run.__name__: run for run in (planning, shifts, coverage, adversarial, judge, loading)}
+RUNS = {
+    run.__name__: run
+    for run in (
+        planning,
+        shifts,
+        coverage,
+        television,
+        adversarial,
+        judge,
+        loading,
+    )
+}
 
 if __name__ == "__main__":
     torch.set_num_threads(1)

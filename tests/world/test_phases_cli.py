@@ -240,3 +240,17 @@ def test_the_script_has_the_old_order(tmp_path, words, expected):
     assert done.returncode == 0 and done.stdout.strip() == expected
     bad = subprocess.run(["bash", str(script), "nonsense"], capture_output=True, text=True)
     assert bad.returncode != 0 and "usage" in bad.stderr
+
+
+def test_a_dataset_as_the_source(inside, tmp_path):
+    """Two cameras, read from disk; no environment is made."""
+    pytest.importorskip("pyarrow")
+    words = ["--task", "so101/Reach-v0", "--episodes", "4", "--cameras", "front", "wrist"]
+    inside("demos", "record", *words, "--image-size", "32", "32", "--out", tmp_path / "demos")
+    short = ["--num-episodes", "2", "--updates-per-episode", "1", "--batch-size", "2"]
+    inside("train", "teacher", "--dataset", tmp_path / "demos", "--task", "so101/Reach-v0", *short,
+           "--sequence-length", "3", "--output-dir", tmp_path / "run")  # fmt: skip
+    state = json.loads((tmp_path / "run/checkpoint-2/state.json").read_text())
+    shapes = state["state"]["dict"]["learner"]["dict"]["shapes"]["dict"]
+    assert [name["value"] for name in shapes["cameras"]["list"]] == ["front_rgb", "wrist_rgb"]
+    assert "loss/picture" in lines(tmp_path / "run")[-1]

@@ -107,7 +107,9 @@ def test_planning_needs_latents(teacher_dir):
         GoalPlanner(teacher.model, None)
 
 
-@pytest.mark.parametrize("goal", ["pink", "expert", "reward"])
+@pytest.mark.parametrize(
+    "goal", ["reward", *(pytest.param(g, marks=pytest.mark.slow) for g in ("pink", "expert"))]
+)
 def test_eval_with_the_planner(inside, latent, goal):
     words = ["--checkpoint", latent, "--planner", "world", "--goal", goal, "--episodes", "2"]
     answer = json.loads(inside("eval", *words, "--json").out.strip().splitlines()[-1])

@@ -1,4 +1,4 @@
-"""Phase 3: the explorer looks for what the model gets wrong, and the model learns it."""
+"""Phase 3: a world model learns where an explorer finds it wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run phase 2: the student explores, and its curiosity learns."""
+"""Run phase 2: the student explores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measure and show a world model at every save, on episodes that training never sees."""
+"""Judge a world model at every save, on episodes that training never sees."""
 
 from __future__ import annotations
 

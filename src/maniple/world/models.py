@@ -1,4 +1,4 @@
-"""The table of world models: how large each is, and how it is best trained."""
+"""The table of world models, with sizes that are known to train well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Play without looking: random actions, and noise that lasts."""
+"""Play without looking: noise of two kinds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Show predictions beside the truth: pictures and videos that hide nothing."""
+"""Show predictions beside the truth, hiding nothing."""
 
 from __future__ import annotations
 

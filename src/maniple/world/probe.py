@@ -1,4 +1,4 @@
-"""Guard a model against forgetting: a frozen set of episodes, and a way back."""
+"""Guard a model against forgetting, on a frozen set of episodes."""
 
 from __future__ import annotations
 

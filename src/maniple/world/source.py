@@ -1,4 +1,4 @@
-"""Where a teacher's episodes come from: environments that are played, or a dataset."""
+"""Where a teacher's episodes come from: played now, or a dataset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Know which behaviour the data supports, and what it costs to leave it."""
+"""Know which behaviour the data supports."""
 
 from __future__ import annotations
 
