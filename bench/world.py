@@ -182,8 +182,9 @@ class Television:
 
 def television(options: argparse.Namespace) -> None:
     """Share of the time before a noisy television, on and off, by what is rewarded."""
+    raw_error = {"algorithm": "ppo", "disagreement": 0.0, "raw_error": 1.0}
     ways = {"mpc, disagreement": {}, "ppo, disagreement": {"algorithm": "ppo"},
-            "ppo, raw error": {"algorithm": "ppo", "disagreement": 0.0, "raw_error": 1.0}}  # fmt: skip
+            "ppo, raw error": raw_error}  # fmt: skip
     for name, settings in ways.items():
         for is_on in (False, True):
             teacher = load_teacher(options.teacher)
@@ -194,7 +195,7 @@ def television(options: argparse.Namespace) -> None:
             student = Student(config, teacher, source.layout, source.action, Ranks())
             _explore(config, source, student, options.steps)
             share = source.envs.before / source.envs.steps
-            tell(reward=name, television=is_on, steps=options.steps, seed=options.seed, share=share)
+            tell(reward=name, is_on=is_on, steps=options.steps, seed=options.seed, share=share)
 
 
 def adversarial(options: argparse.Namespace) -> None:
