@@ -20,6 +20,7 @@ ALONE = (
     "learn/test_shared_gradients.py",
     "run/test_lock.py",
     "sim/test_gl_backend.py",
+    "world/test_ranks.py",
 )
 """Files and folders about time, processes, cores, signals, displays, leaks or ports."""
 

@@ -38,6 +38,12 @@ class Options:
     out: Path | None = None
     """Folder for the films; None: videos/ in the run folder."""
 
+    planner: str | None = None
+    """world: the checkpoint is a latent world model, and actions are planned in it."""
+
+    goal: str = "pink"
+    """Of the planner: pink (where noise led), expert, reward, or a PNG of the goal."""
+
     json: bool = False
     """Print one JSON object as the last line."""
 
@@ -56,6 +62,12 @@ def prepare(verb: str, words: list[str]) -> list[str]:
 def run(options: Options) -> dict[str, Any]:
     """Evaluate, film, tell."""
     require("torch")
+    if options.planner is not None:
+        if options.planner != "world":
+            raise BadConfig(f"planner is {options.planner!r}; there is one: world.")
+        from maniple.cli.eval_planner import evaluate_planner
+
+        return evaluate_planner(options)
     from maniple.cli.progress import bar
     from maniple.learn.policy import load_policy
     from maniple.run.evaluation import FIRST_SEED, evaluate

@@ -18,6 +18,10 @@ VERBS: dict[str, tuple[str, str]] = {
     "doctor": ("maniple.cli.doctor", "Check this machine, and say what to type where it lacks."),
     "demo": ("maniple.cli.demo", "See many arms at work: pictures, a film, and the speed."),
     **{f"train {name}": ("maniple.cli.train.run", row.about) for name, row in ALGORITHMS.items()},
+    "train teacher": ("maniple.cli.train.teacher", "Phase 1: learn a world model."),
+    "train student": ("maniple.cli.train.student", "Phase 2: explore what the model lacks."),
+    "train adversarial": ("maniple.cli.train.adversarial", "Phase 3: explorer against model."),
+    "world report": ("maniple.cli.world_report", "Make one page of a world-model run."),
     "eval": ("maniple.cli.eval", "Measure a trained policy, and film its best and worst."),
     "plot": ("maniple.cli.plot", "Draw the learning curves of runs."),
     "bench": ("maniple.cli.bench.run", "Measure how fast a task is stepped."),
@@ -30,6 +34,14 @@ VERBS: dict[str, tuple[str, str]] = {
     "data repair": ("maniple.cli.data.repair", "Make a dataset whole again after a crash."),
     "data export": ("maniple.cli.data.export", "Copy episodes to a new dataset or plain arrays."),
 }
+
+
+ALIASES = {
+    "train phase1": "train teacher", "train wm": "train teacher",
+    "train phase2": "train student", "train explorer": "train student",
+    "train phase3": "train adversarial", "train adv": "train adversarial",
+}  # fmt: skip
+"""Other words for verbs."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,6 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = [word for word in words if word != "--debug"]
     from maniple.core.errors import ManipleError
 
+    words = _with_phase(words)
     if _is_family(words[0]) and set(words[1:]) <= {"-h", "--help"}:
         print(_overview(words[0]))
         return 0
@@ -82,7 +95,8 @@ def _run(words: list[str]) -> int:
         description=VERBS[verb][1],
     )
     answer = module.run(options)
-    if options.json:
+    # Where ranks of our own were started, the first of them has told.
+    if options.json and not answer.get("is_told"):
         print(json.dumps(answer))
     if answer.get("is_stopped"):
         return 130  # As a shell reports a program that Ctrl-C ended.
@@ -99,6 +113,7 @@ def _split(words: list[str]) -> tuple[str, list[str]]:
     """Take the longest verb off the front."""
     for count in (2, 1):
         verb = " ".join(words[:count])
+        verb = ALIASES.get(verb, verb)
         if len(words) >= count and verb in VERBS:
             return verb, words[count:]
     from maniple.core.errors import unknown
@@ -107,6 +122,14 @@ def _split(words: list[str]) -> tuple[str, list[str]]:
         family = {verb for verb in VERBS if verb.startswith(f"{words[0]} ")}
         raise unknown("command", " ".join(words[:2]), family, f"'maniple {words[0]} --help'")
     raise unknown("command", words[0], VERBS, "'maniple --help'")
+
+
+def _with_phase(words: list[str]) -> list[str]:
+    """'maniple train' without a verb is the first phase; 'maniple train --help' shows all."""
+    if words[0] != "train" or words[1:2] in (["-h"], ["--help"]):
+        return words
+    is_named = len(words) > 1 and not words[1].isdigit() and not words[1].startswith("-")
+    return words if is_named else ["train", "teacher", *words[1:]]
 
 
 def _is_family(word: str) -> bool:

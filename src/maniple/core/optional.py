@@ -18,6 +18,8 @@ EXTRA_OF = {
     "gsplat": "cuda",
     "matplotlib": "plot",
     "wandb": "wandb",
+    "websockets": "port",
+    "msgpack": "port",
     "stable_baselines3": "peers",
 }
 

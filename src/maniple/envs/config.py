@@ -8,6 +8,7 @@ from math import isfinite
 from maniple.core.errors import BadConfig, UnknownOption, closest
 from maniple.core.spec import IMAGE_KINDS
 from maniple.sim.control.control import CONTROLS
+from maniple.sim.perturbation import check_kinds
 from maniple.sim.renderer import QUALITIES, check_renderer
 
 GRASPS = (None, "attach", "contact")
@@ -34,6 +35,10 @@ class EnvConfig:
 
     randomize: bool = False
     """Vary masses, friction, damping and colours in every episode."""
+
+    perturb: tuple[tuple[str, float], ...] = ()
+    """How far every row's world may differ: background, object_colour, light, camera (metres),
+    start (radians), each with a number; in Python a dict."""
 
     max_episode_steps: int | None = None
     """Steps after which an episode is truncated; None: the task's choice."""
@@ -111,6 +116,10 @@ class EnvConfig:
             if value is None:
                 continue
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
+        if isinstance(self.perturb, dict):
+            object.__setattr__(self, "perturb", tuple(self.perturb.items()))
+        object.__setattr__(self, "perturb", tuple((str(k), float(v)) for k, v in self.perturb))
+        check_kinds([kind for kind, _ in self.perturb])
         for kind in self.image_kinds:
             _one_of("image_kinds", kind, IMAGE_KINDS)
         if len(self.image_size) != 2:

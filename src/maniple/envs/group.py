@@ -26,6 +26,7 @@ from maniple.envs.motion import Motion
 from maniple.envs.row import Row
 from maniple.envs.task import Task
 from maniple.sim.control.control import actuators
+from maniple.sim.perturbation import Perturber
 from maniple.sim.randomise import Randomiser
 from maniple.sim.render_source import SimulationSource
 from maniple.sim.renderer import (
@@ -125,6 +126,10 @@ class TaskGroup:
         if config.cameras:
             _check_proprioception(task, self.state)
         self.randomiser = Randomiser(self.sim, task.randomisation) if config.randomize else None
+        self.perturber: Perturber | None = None
+        if config.perturb:
+            joints, far = task.robot.all_joints, dict(config.perturb)
+            self.perturber = Perturber(self.sim, self.state, joints, far)
         self.limit = config.max_episode_steps or task.episode_steps
         """Steps after which an episode is truncated; None: somebody else does that."""
         self._is_sparse = config.reward == "sparse"
@@ -134,7 +139,8 @@ class TaskGroup:
         self._row_infos: dict[int, dict[str, Any]] = {}
         self._actions: NDArray | None = None
         self._rows: dict[int, Row] = {}
-        self._source = SimulationSource(self.sim, config.randomize)
+        looks_differ = self.perturber is not None and self.perturber.changes_looks
+        self._source = SimulationSource(self.sim, config.randomize or looks_differ)
         names = task.picture_names
         self._cameras = Cameras(self._source, config, names) if config.cameras else None
         self._drawn = np.zeros(num_envs, np.bool_)
@@ -174,6 +180,9 @@ class TaskGroup:
         if self.randomiser:
             self.randomiser.draw(rows, rng)
         self.state.put(rows, self.task.place(rng))
+        if self.perturber:
+            # After everything else is drawn: the task itself is the same with and without.
+            self.perturber.draw(rows, rng)
         self.sim.settle(rows)
         self.set_elapsed(rows, 0)
         self._moved(rows)

@@ -7,8 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from maniple.core.errors import BadConfig
 from maniple.core.spec import ArraySpec, Layout
 from maniple.data.frame_stack import stacked
@@ -16,6 +14,7 @@ from maniple.envs.config import ALL, EnvConfig
 from maniple.learn.algorithms import find_algorithm, load
 from maniple.learn.config import AgentConfig, TrainConfig, algorithm_of, task_env
 from maniple.registry import TASKS, canonical, find, make_vec, recipe
+from maniple.run.device import device_of
 from maniple.run.evaluation import FIRST_SEED, Evaluator
 from maniple.run.ranks import Ranks
 from maniple.run.run import Listen, Run
@@ -133,16 +132,3 @@ def policy_states(config: TrainConfig) -> tuple[str, ...]:
 def stack_of(config: AgentConfig) -> int:
     """Pictures that the agent sees at once."""
     return getattr(config, "frame_stack", 1)
-
-
-def device_of(name: str) -> str:
-    """Choose where the networks live."""
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if name.startswith("cuda") and not torch.cuda.is_available():
-        raise BadConfig("device is cuda, but this machine has no CUDA GPU. Use --device cpu.")
-    try:
-        torch.empty(0, device=name)
-    except (RuntimeError, AssertionError, NotImplementedError):
-        raise BadConfig(f"device is {name!r}; it may be cpu, cuda, cuda:N or auto.") from None
-    return name

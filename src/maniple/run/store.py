@@ -29,6 +29,7 @@ class Store:
         ranks: Ranks,
         free: Collection[str] = (),
         names: Names | None = None,
+        keep: int = 2,
     ) -> None:
         """Look at the folder without writing to it.
 
@@ -37,9 +38,10 @@ class Store:
             resume: Go on with the run that is there.
             free: Settings that a resumed run may change without becoming another run.
             names: What the files and folders inside are called.
+            keep: Checkpoints that stay; older ones are removed.
         """
         self.folder = RunFolder(path, names)
-        self.checkpoints = Checkpoints(self.folder.checkpoints, names=self.folder.names)
+        self.checkpoints = Checkpoints(self.folder.checkpoints, keep, self.folder.names)
         self._settings, self._resume, self._ranks = dict(settings), resume, ranks
         self._segments = Segments(self.folder.replay, ranks.rank)
         self._log: Log | None = None

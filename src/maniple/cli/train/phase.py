@@ -1,0 +1,235 @@
+"""Run one phase of the world-model pipeline as its users type it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from maniple.core.optional import require
+
+require("torch")
+
+import torch  # noqa: E402  (asked for first)
+
+from maniple.cli.train.console import Console  # noqa: E402
+from maniple.core.child import python_module, start_child  # noqa: E402
+from maniple.core.errors import BadConfig  # noqa: E402
+from maniple.core.rank import Rank  # noqa: E402
+from maniple.run.checkpoint import MANIFEST, Checkpoints  # noqa: E402
+from maniple.run.folder import RunFolder  # noqa: E402
+from maniple.run.stop import Stop  # noqa: E402
+from maniple.world.config import PHASES, WorldConfig, config_of, read_config  # noqa: E402
+from maniple.world.phase import NAMES, run_dir  # noqa: E402
+
+TRAINERS = {
+    "teacher": "maniple.world.teach",
+    "student": "maniple.world.explore",
+    "adversarial": "maniple.world.oppose",
+}
+SPELLINGS = {
+    "--run-dir": "--output-dir",
+    "--gradient-accumulation-steps": "--gradient-accumulation",
+    "--lr": "--learning-rate",
+}
+PREFIXED = (*PHASES,)
+"""Sections whose settings have their section's name in the flag; the others' have not."""
+
+
+def prepare(phase: str, options: Any, words: list[str]) -> list[str]:
+    """Bring what people type to the flags that exist.
+
+    Two numbers in front are GPUs and environments; dashes and underscores are alike; a setting
+    may be named with its section or without, with dashes in front or as section.name=value.
+    """
+    numbers = []
+    while words and words[0].isdigit() and len(numbers) < 2:
+        numbers.append(words[0])
+        words = words[1:]
+    flags = ("--num-gpus", "--num-envs")
+    placed = [word for pair in zip(flags, numbers, strict=False) for word in pair]
+    sections = _sections(options)
+    prepared = [_flag(word, phase, sections) for word in words]
+    return placed + _with_resume_folder(prepared)
+
+
+def _sections(options: Any) -> dict[str, list[str]]:
+    found = {}
+    for f in fields(options):
+        kind = f.default_factory if callable(f.default_factory) else None
+        if isinstance(kind, type) and is_dataclass(kind):
+            found[f.name] = [inner.name for inner in fields(kind)]
+    return found
+
+
+def _flag(word: str, phase: str, sections: dict[str, list[str]]) -> str:
+    head, equals, tail = word.partition("=")
+    is_dotted = equals and head.partition(".")[0] in sections
+    if not head.startswith("--") and not is_dotted:
+        return word
+    name = head.removeprefix("--").replace("_", "-")
+    name = SPELLINGS.get(f"--{name}", f"--{name}").removeprefix("--")
+    no, is_no = name.removeprefix("no-"), name.startswith("no-")
+    section, dot, rest = no.partition(".")
+    if dot and section in sections and section not in PREFIXED:
+        no = rest
+    own = [field.replace("_", "-") for field in sections.get(phase, ())]
+    if not dot and no in own:
+        no = f"{phase}.{no}"
+    if is_no:
+        head_, dot_, tail_ = no.rpartition(".")
+        no = f"{head_}{dot_}no-{tail_}"
+    if phase == "student" and no == "teacher-checkpoint":
+        no = "student.teacher-path"
+    if phase == "adversarial" and no == "teacher-path":
+        no = "adversarial.teacher-checkpoint"
+    return f"--{no}{equals}{tail}"
+
+
+def _with_resume_folder(words: list[str]) -> list[str]:
+    """'--resume FOLDER' names where to go on; alone it is a switch."""
+    made: list[str] = []
+    for k, word in enumerate(words):
+        follows = k + 1 < len(words) and not words[k + 1].startswith("-")
+        if word == "--resume" and follows:
+            made += ["--resume", "--resume-from"]
+        elif word.startswith("--resume="):
+            made += ["--resume", "--resume-from", word.partition("=")[2]]
+        else:
+            made.append(word)
+    return made
+
+
+def defaults(phase: str, options: Any, words: Sequence[str]) -> Any:
+    """Read --config, or the settings of the run that is resumed, ahead of all else."""
+    config = WorldConfig()
+    if named := _value_of(words, "--config"):
+        config = read_config(Path(named))
+    if "--resume" in words or "--auto-resume" in words:
+        folder = _resumed(phase, config, words)
+        if folder.is_used:
+            described = folder.config()
+            if (other := described.pop("phase", phase)) != phase:
+                raise BadConfig(
+                    f"{folder.path} is a run of phase {other!r}: go on with 'maniple train {other} "
+                    f"--resume --output-dir {folder.path}'."
+                )
+            config = config_of(described, str(folder.path / "config.yaml"))
+            config = _in_folder(config, phase, folder.path)
+    names = {f.name for f in fields(options)}
+    own = {f.name: getattr(config, f.name) for f in fields(config) if f.name in names}
+    return options(**own, typed=tuple(words))
+
+
+def _in_folder(config: WorldConfig, phase: str, path: Path) -> WorldConfig:
+    from dataclasses import replace
+
+    return replace(config, **{phase: replace(getattr(config, phase), output_dir=path)})
+
+
+def _resumed(phase: str, config: WorldConfig, words: Sequence[str]) -> RunFolder:
+    named = _value_of(words, "--resume-from") or _value_of(words, f"--{phase}.output-dir")
+    path = Path(named) if named else run_dir(config, phase)
+    if (path / MANIFEST).exists():
+        newest = Checkpoints(path.parent, names=NAMES).latest()
+        if newest is not None and newest.path.resolve() != path.resolve():
+            raise BadConfig(
+                f"{path} is not the newest checkpoint of its run, {newest.path.name} is: going on "
+                "from the older one would overwrite it. Copy the run, and remove the newer ones."
+            )
+        path = path.parent
+    return RunFolder(path, NAMES)
+
+
+def run(phase: str, options: Any) -> dict[str, Any]:
+    """Start ranks where several are wanted, or train in this process; then sum up."""
+    config = WorldConfig(
+        **{
+            f.name: getattr(options, f.name)
+            for f in fields(WorldConfig)
+            if hasattr(options, f.name)
+        }
+    )
+    folder = run_dir(config, phase)
+    is_resumed = options.resume or options.auto_resume
+    _check_gpus(options.num_gpus, config.training.device)
+    if (options.num_gpus or 1) > 1 and "WORLD_SIZE" not in os.environ:
+        if not is_resumed:
+            RunFolder(folder).check_free()
+        return _start_ranks(options.num_gpus, ["train", phase, *options.typed])
+    if options.resume and Checkpoints(folder, names=NAMES).latest() is None:
+        raise BadConfig(
+            f"{folder} holds no whole checkpoint to go on from. Begin without --resume, or take "
+            "--auto-resume, which begins where nothing is."
+        )
+    import importlib
+
+    train = importlib.import_module(TRAINERS[phase]).train
+    total = config.adversarial.total_iterations if phase == "adversarial" else None
+    stop = Stop(total or config.training.num_episodes, None, config.training.max_minutes)
+    with Console(phase, config, folder, options.json) as console, stop.on_signals():
+        result = train(config, is_resumed, console.listen, stop, options.num_gpus)
+    answer = {
+        "phase": phase,
+        "task": config.environment.task,
+        "seed": config.training.seed,
+        "run_dir": str(result.run_dir),
+        "episodes": result.steps,
+        "updates": result.updates,
+        "world_size": Rank.here().world_size,
+        "train_s": round(result.train_s, 2),
+        "stopped_by": result.stopped_by,
+        "is_stopped": result.stopped_by == "asked" and "TORCHELASTIC_RUN_ID" not in os.environ,
+        **{k: v for k, v in console.last.items() if isfinite(v) and "/" in k and "clock" not in k},
+    }
+    console.sum_up(answer)
+    return answer
+
+
+def _check_gpus(wanted: int | None, device: str) -> None:
+    """Refuse more GPUs than can be seen; on a machine without any, they are processes."""
+    if wanted is None:
+        return
+    if wanted < 1:
+        raise BadConfig(f"num_gpus is {wanted}; it must be 1 or larger.")
+    visible = torch.cuda.device_count() if torch.cuda.is_available() and device != "cpu" else 0
+    if visible and wanted > visible:
+        raise BadConfig(
+            f"{wanted} GPUs were asked for, and {visible} can be seen. Ask for {visible}, or "
+            "change CUDA_VISIBLE_DEVICES."
+        )
+
+
+def _start_ranks(count: int, typed: list[str]) -> dict[str, Any]:
+    """Start this very command once per rank under torchrun, and wait for it."""
+    words = ["--standalone", "--nproc-per-node", str(count), "-m", "maniple", *typed]
+    command = python_module("torch.distributed.run", *words)
+    environment = {"OMP_NUM_THREADS": "1", **os.environ}
+    agent = start_child(command, signal.SIGTERM, env=environment)
+    handlers = {s: signal.signal(s, lambda n, _: agent.send_signal(n))
+                for s in (signal.SIGINT, signal.SIGTERM)}  # fmt: skip
+    try:
+        code = agent.wait()
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    if code:
+        print(
+            f"maniple: a rank ended with code {code}, and the run stopped. Its newest checkpoint "
+            "is whole: go on with the same command and --resume.", file=sys.stderr,
+        )  # fmt: skip
+    return {"ok": code == 0, "ranks": count, "is_told": True}
+
+
+def _value_of(words: Sequence[str], flag: str) -> str | None:
+    """Read one flag ahead of all others."""
+    for k, word in enumerate(words):
+        head, equals, tail = word.partition("=")
+        if head == flag:
+            return tail if equals else (words[k + 1] if k + 1 < len(words) else None)
+    return None

@@ -1,0 +1,1 @@
+"""World models: a teacher predicts, a student explores, an adversary finds faults."""

@@ -1,0 +1,45 @@
+"""What plays in a phase: noise, an expert, an explorer of ours, or anybody's policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class StudentAdapter(Protocol):
+    """Acts for all rows at once; a VLA, a checkpoint, an expert and noise all fit."""
+
+    def act(self, obs: Mapping[str, NDArray]) -> NDArray:
+        """Return the next action of every row, (rows, ...).
+
+        Args:
+            obs: Arrays (rows, ...) as the vector environment gives them.
+        """
+        ...
+
+    def reset(self, rows: NDArray[np.bool_]) -> None:
+        """Start over in rows that begin an episode."""
+
+
+class Mixed:
+    """Several adapters side by side, each in its own rows."""
+
+    def __init__(self, parts: list[tuple[StudentAdapter, NDArray[np.bool_]]]) -> None:
+        """Take pairs of an adapter for all rows and the rows in which it is listened to."""
+        self._parts = parts
+
+    def reset(self, rows: NDArray[np.bool_]) -> None:
+        """Start over."""
+        for part, _ in self._parts:
+            part.reset(rows)
+
+    def act(self, obs: Mapping[str, NDArray]) -> NDArray:
+        """Let every adapter act, and take its own rows."""
+        actions = [np.asarray(part.act(obs)) for part, _ in self._parts]
+        chosen = actions[0].copy()
+        for action, (_, rows) in zip(actions, self._parts, strict=True):
+            chosen[rows] = action[rows]
+        return chosen

@@ -1,0 +1,325 @@
+"""The settings of the three phases, in the sections of rl_config.yaml."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from maniple.core.errors import BadConfig, closest
+from maniple.run.config import at_least
+
+PHASES = ("teacher", "student", "adversarial")
+SOURCES = ("mix", "pink", "random", "expert")
+PRECISIONS = ("no", "bf16", "fp16")
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How long a phase trains, and how."""
+
+    num_episodes: int = 100
+    """Rounds of episodes: in each, every environment plays one."""
+
+    steps_per_episode: int = 50
+    """Actions in an episode."""
+
+    batch_size: int | None = None
+    """Stretches in an update, per rank; None: what suits the model."""
+
+    learning_rate: float | None = None
+    """None: what suits the model."""
+
+    updates_per_episode: int = 10
+    """Updates after every round of episodes."""
+
+    sequence_length: int = 5
+    """Steps of a stretch; gradients flow no further back."""
+
+    gradient_accumulation: int = 1
+    """Batches whose gradients are added up for one update."""
+
+    mixed_precision: str = "no"
+    """no, bf16, or fp16 (GPUs only)."""
+
+    save_every: int = 50
+    """Episodes between two checkpoints, each with samples and a video; 0: only at the end."""
+
+    log_every: int = 10
+    """Episodes between two lines of metrics."""
+
+    held_out: int = 8
+    """Episodes per environment row that are only for measuring."""
+
+    buffer_frames: int = 60_000
+    """Frames that are remembered; the oldest go first."""
+
+    seed: int = 0
+    """Root of all random numbers; every rank adds its own number."""
+
+    max_minutes: float | None = None
+    """End after this long; None: never."""
+
+    torch_threads: int = 1
+    """Threads of torch; more than one costs dearly on busy cores."""
+
+    device: str = "auto"
+    """cpu, cuda, or auto: a GPU where there is one."""
+
+    def __post_init__(self) -> None:
+        for name in ("num_episodes", "steps_per_episode", "batch_size", "gradient_accumulation",
+                     "torch_threads", "held_out"):  # fmt: skip
+            at_least(name, getattr(self, name), 1)
+        for name in ("updates_per_episode", "save_every", "log_every", "seed", "max_minutes"):
+            at_least(name, getattr(self, name), 0)
+        at_least("sequence_length", self.sequence_length, 2)
+        at_least("learning_rate", self.learning_rate, 0)
+        _one_of("mixed_precision", self.mixed_precision, PRECISIONS)
+        if self.steps_per_episode < self.sequence_length:
+            raise BadConfig(
+                f"steps_per_episode is {self.steps_per_episode}, but a stretch has "
+                f"{self.sequence_length} steps: play longer episodes, or set --sequence-length."
+            )
+
+
+@dataclass(frozen=True)
+class EnvironmentConfig:
+    """Where episodes come from."""
+
+    task: str = "so101/PushCube-v0"
+    """A task of 'maniple list'."""
+
+    num_envs: int = 8
+    """Environments at once; under several ranks, per rank."""
+
+    cameras: tuple[str, ...] = ("front",)
+    """Cameras that are predicted."""
+
+    image_size: tuple[int, int] = (64, 64)
+    """Height and width of the pictures; multiples of 16."""
+
+    renderer: str = "auto"
+    """What draws: fast, mujoco, splat, ... as 'make_vec' takes it."""
+
+    control: str | None = None
+    """How actions move the robot; None: the task's own."""
+
+    state: str = "own"
+    """own: what the robot knows of itself; all: the simulator's truth too; none."""
+
+    engine: str = "auto"
+    """native, process, serial, or auto."""
+
+    workers: int | None = None
+    """Worker processes of the process engine."""
+
+    def __post_init__(self) -> None:
+        at_least("num_envs", self.num_envs, 1)
+        _one_of("state", self.state, ("own", "all", "none"))
+        if not self.cameras:
+            raise BadConfig("A world model needs a camera: name one, as in --cameras front.")
+        if len(self.image_size) != 2 or any(side < 16 or side % 16 for side in self.image_size):
+            raise BadConfig(f"image_size is {self.image_size}; both must be multiples of 16.")
+        for name in ("cameras", "image_size"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+
+@dataclass(frozen=True)
+class TeacherConfig:
+    """The world model, and what it learns from."""
+
+    output_dir: Path = Path("./outputs/teacher_rl")
+    """Folder of the run."""
+
+    model: str = "nano"
+    """nano, small or base (pixels), or latent."""
+
+    history: int = 4
+    """Frames, and actions with the present one, that are seen at once."""
+
+    heads: int = 5
+    """Members of the ensemble whose disagreement tells what is not known."""
+
+    decoder: bool = True
+    """Let a latent model draw what it thinks, to look at; planning does not need it."""
+
+    source: str = "mix"
+    """Who plays: random, pink (noise that lasts), expert, or mix: pink, with the expert in a
+    quarter of the episodes where the task has one."""
+
+    dataset: Path | None = None
+    """Learn from this LeRobot dataset instead of playing."""
+
+    def __post_init__(self) -> None:
+        at_least("history", self.history, 2)
+        at_least("heads", self.heads, 2)
+        _one_of("source", self.source, SOURCES)
+
+
+@dataclass(frozen=True)
+class StudentConfig:
+    """The explorer, and what it is rewarded for."""
+
+    output_dir: Path = Path("./outputs/student_rl")
+    """Folder of the run."""
+
+    teacher_path: Path | None = None
+    """A checkpoint of the teacher, or its run folder: checkpoint-500 or outputs/teacher_rl."""
+
+    algorithm: str = "mpc"
+    """mpc (plans in the ensemble) or ppo (learns a policy; needs far more steps)."""
+
+    port: str | None = None
+    """Play with a policy server instead, such as ws://127.0.0.1:8000 (openpi's protocol)."""
+
+    disagreement: float = 1.0
+    """Weight of the ensemble's disagreement about what followed the action."""
+
+    memory_approach: float = 0.0
+    """Weight of the student's memory coming closer to the teacher's."""
+
+    uncertainty: float = 0.0
+    """Weight of the teacher's uncertainty whether the task is solved."""
+
+    raw_error: float = 0.0
+    """Weight of the teacher's error. It rewards noise that nobody can predict."""
+
+    action_cost: float = 0.01
+    """Weight of the squared action, which is taken off."""
+
+    horizon: int = 8
+    """Steps that mpc plans ahead."""
+
+    samples: int = 48
+    """Plans that mpc compares in each iteration."""
+
+    def __post_init__(self) -> None:
+        _one_of("algorithm", self.algorithm, ("mpc", "ppo"))
+        at_least("horizon", self.horizon, 1)
+        at_least("samples", self.samples, 4)
+
+
+@dataclass(frozen=True)
+class AdversarialConfig:
+    """The explorer against the world model."""
+
+    output_dir: Path = Path("./outputs/adversarial_rl")
+    """Folder of the run."""
+
+    teacher_checkpoint: Path | None = None
+    """A checkpoint of the teacher, or its run folder."""
+
+    student_checkpoint: Path | None = None
+    """A checkpoint of the student to begin with; None: a new explorer."""
+
+    total_iterations: int = 100
+    """Rounds of: the explorer plays, the model learns, the explorer learns."""
+
+    warm_up: int = 5
+    """Iterations of pink noise before the explorer plays."""
+
+    replay_share: float = 0.5
+    """Part of every batch that is the old data, so that it is not forgotten."""
+
+    prioritise: bool = True
+    """Draw the explorer's stretches in proportion to the model's error there."""
+
+    constraint: float = 0.5
+    """How strongly the explorer is held to actions that the data supports; 0: not at all."""
+
+    guard_db: float = 0.5
+    """Fall of quality on the frozen probe set after which the model is rolled back."""
+
+    pool: int = 4
+    """Explorers that are kept; an old one plays in every fourth round."""
+
+    def __post_init__(self) -> None:
+        at_least("total_iterations", self.total_iterations, 1)
+        at_least("warm_up", self.warm_up, 0)
+        at_least("constraint", self.constraint, 0)
+        at_least("guard_db", self.guard_db, 0)
+        at_least("pool", self.pool, 1)
+        if not 0 <= self.replay_share <= 1:
+            raise BadConfig(f"replay_share is {self.replay_share}; it is a part, 0 to 1.")
+
+
+@dataclass(frozen=True)
+class LoggingConfig:
+    """What is told, and where."""
+
+    console_level: str = "INFO"
+    """DEBUG, INFO, WARNING or ERROR, on the screen."""
+
+    file_level: str = "DEBUG"
+    """The same for train.log in the run folder."""
+
+    def __post_init__(self) -> None:
+        for name in ("console_level", "file_level"):
+            level = getattr(self, name).upper()
+            _one_of(name, level, ("DEBUG", "INFO", "WARNING", "ERROR"))
+            assert isinstance(logging.getLevelName(level), int)
+            object.__setattr__(self, name, level)
+
+
+@dataclass(frozen=True)
+class WorldConfig:
+    """Everything that a phase is run with."""
+
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
+    teacher: TeacherConfig = field(default_factory=TeacherConfig)
+    student: StudentConfig = field(default_factory=StudentConfig)
+    adversarial: AdversarialConfig = field(default_factory=AdversarialConfig)
+    logging: LoggingConfig = field(default_factory=LoggingConfig)
+
+
+SECTIONS = {f.name: f.default_factory for f in fields(WorldConfig)}
+
+
+def read_config(path: Path) -> WorldConfig:
+    """Read an rl_config.yaml; what it does not name stays at its default."""
+    if not path.exists():
+        raise BadConfig(f"There is no config file {path}.")
+    try:
+        described = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise BadConfig(f"{path} is not readable YAML: {error}") from None
+    return config_of({} if described is None else described, str(path))
+
+
+def config_of(described: Any, where: str = "config.yaml") -> WorldConfig:
+    """Make a config from nested tables, refusing names that do not exist."""
+    import cattrs
+
+    if not isinstance(described, dict):
+        raise BadConfig(f"{where} should hold a table of sections.")
+    converter = cattrs.Converter(forbid_extra_keys=True)
+    converter.register_structure_hook(Path, lambda value, _: Path(value))
+    for section, values in described.items():
+        if section not in SECTIONS:
+            raise BadConfig(f"{where} has no section {section!r}.{closest(section, SECTIONS)}")
+        known = [f.name for f in fields(SECTIONS[section])]  # type: ignore[arg-type]
+        for name in values or {}:
+            if name not in known:
+                raise BadConfig(
+                    f"{where} has no setting {section}.{name}.{closest(name, known)} Settings of "
+                    f"{section} are: {', '.join(known)}."
+                )
+    try:
+        return WorldConfig(**{
+            section: converter.structure(values or {}, SECTIONS[section])  # type: ignore[arg-type]
+            for section, values in described.items()
+        })  # fmt: skip
+    except cattrs.BaseValidationError as error:
+        lines = "; ".join(cattrs.transform_error(error))
+        raise BadConfig(f"{where}: {lines}.") from None
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise BadConfig(
+            f"{name} is {value!r};{closest(value, allowed)} it may be one of: {', '.join(allowed)}."
+        )
