@@ -44,7 +44,7 @@ from maniple.sim.state import State
 from maniple.sim.viewer import has_display
 
 NOTHING: dict[int, dict[str, Any]] = {}
-DRAWN_ON_THREADS = ("fast",)
+DRAWN_ON_THREADS = ("fast", "splat", "hybrid")
 """Renderers that draw the rows of one process on several threads."""
 
 
@@ -134,7 +134,7 @@ class TaskGroup:
         self._row_infos: dict[int, dict[str, Any]] = {}
         self._actions: NDArray | None = None
         self._rows: dict[int, Row] = {}
-        self._source = SimulationSource(self.sim, config.randomize)
+        self._source = SimulationSource(self.sim, config.randomize, config.scene)
         names = task.picture_names
         self._cameras = Cameras(self._source, config, names) if config.cameras else None
         self._drawn = np.zeros(num_envs, np.bool_)

@@ -137,3 +137,23 @@ def multiply_quats(a: NDArray, b: NDArray) -> NDArray[np.float64]:
         ],
         -1,
     )
+
+
+def quats_of(axes: NDArray) -> NDArray[np.float64]:
+    """Return quaternions wxyz of rotation matrices, (n, 3, 3)."""
+    m = axes.astype(np.float64)
+    trace = np.einsum("nii->n", m)
+    found = np.stack(
+        [1 + trace, m[:, 2, 1] - m[:, 1, 2], m[:, 0, 2] - m[:, 2, 0], m[:, 1, 0] - m[:, 0, 1]], 1
+    )
+    # Of four formulas the one whose first term is largest is exact.
+    best = np.argmax(np.stack([trace, m[:, 0, 0], m[:, 1, 1], m[:, 2, 2]], 1), 1)
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        q = np.empty_like(found)
+        q[:, 0] = m[:, k, j] - m[:, j, k]
+        q[:, 1 + i] = 1 + m[:, i, i] - m[:, j, j] - m[:, k, k]
+        q[:, 1 + j] = m[:, j, i] + m[:, i, j]
+        q[:, 1 + k] = m[:, k, i] + m[:, i, k]
+        found = np.where((best == i + 1)[:, None], q, found)
+    return found / np.linalg.norm(found, axis=1, keepdims=True)

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "descend.h"
 #include "key.h"
 #include "order.h"
 #include "pool.h"
@@ -194,5 +195,10 @@ int train(const Cloud* cloud, const Rows* rows, const Order* order, const Traini
   } catch (const std::bad_alloc&) {
     return 1;
   }
+}
+
+// Follow a gradient with every Gaussian that has one.
+void descend(const Descent* order) {
+  for (int k = 0; k < order->count; k++) descend_disc(*order, order->discs[k]);
 }
 }

@@ -16,7 +16,7 @@ from maniple.sim.renderer import Pictures, RenderSource
 from maniple.splat.compiled import CompiledScene
 from maniple.splat.reference import Camera, camera_of, draw_reference
 from maniple.splat.structs import (
-    KINDS, ROW_FIELDS, CloudStruct, Order, Output, Rows, Training,
+    KINDS, ROW_FIELDS, CloudStruct, Descent, Order, Output, Rows, Training,
 )  # fmt: skip
 
 LIBRARY = "maniple.splat._raster"
@@ -218,6 +218,8 @@ def compiled_library() -> Any:
         pointer, scene = ctypes.POINTER, [ctypes.POINTER(CloudStruct), ctypes.POINTER(Rows)]
         library.render.argtypes = [*scene, pointer(Order), ctypes.c_void_p]
         library.train.argtypes = [*scene, pointer(Order), pointer(Training)]
+        library.descend.argtypes = [pointer(Descent)]
+        library.descend.restype = None
         library.layers_new.argtypes = [ctypes.c_int64]
         library.layers_new.restype = ctypes.c_void_p
         library.layers_free.argtypes = [ctypes.c_void_p]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 from ctypes import c_float, c_int32, c_int64, c_void_p
 
+import numpy as np
+
 from maniple.sim.fast.structs import Field, FreeView
 
 IS_LIT, IS_ANTIALIASED, IS_TWO_SIDED = 1, 2, 4
@@ -101,4 +103,26 @@ class Training(ctypes.Structure):
         ("target_depth", c_void_p),
         ("depth_weight", c_float),
         *((name, c_void_p) for name in ("gradient", "seen", "loss")),
+    ]
+
+
+DISC = np.dtype(
+    [
+        ("mean", "f4", 3), ("turn", "f4", (3, 3)), ("size", "f4", 3), ("opacity", "f4"),
+        ("colour", "f4", 3), ("height", "f4"), ("unit", "f4"), ("pull", "f4"), ("is_flat", "i4"),
+        ("at", "i4"), ("steps", "i4"), ("slow", "f4", 13), ("fast", "f4", 13),
+    ]
+)  # fmt: skip
+"""What is refined of a Gaussian."""
+
+
+class Descent(ctypes.Structure):
+    """How Gaussians follow their gradients."""
+
+    _fields_ = [
+        ("count", c_int32),
+        *((name, c_void_p) for name in ("discs", "gradient", "planes")),
+        ("stride", c_int64),
+        ("rate", c_float * 5),
+        *((name, c_float) for name in ("sink", "rise", "narrowest")),
     ]
