@@ -40,6 +40,11 @@ class Bound(NamedTuple):
     is_still: bool
 
     @property
+    def factors(self) -> NDArray[np.float64]:
+        """Rotations times scales, (n, 3, 3): a covariance is this times its transpose."""
+        return turns(self.cloud.quats_wxyz) * self.cloud.scales.astype(np.float64)[:, None]
+
+    @property
     def normals(self) -> NDArray[np.float64]:
         """The third axis of lit discs; else the axis in which a Gaussian is thinnest."""
         axes = turns(self.cloud.quats_wxyz)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.splat.cloud import C0, MODES, turns
+from maniple.splat.cloud import C0, MODES
 from maniple.splat.compiled import Bound, CompiledScene
 
 STOP, LEAST_ALPHA, MOST_ALPHA, MAX_SLOPE = 1e-4, 1.0 / 255.0, 0.999, 1.3
@@ -129,7 +129,7 @@ def _project(
         jacobian = (focal / p[:, 2])[:, None, None] * np.stack(
             [np.stack([zero + 1, zero, -uc], 1), np.stack([zero, zero + 1, -vc], 1)], 1
         )
-        factor = m @ (turns(cloud.quats_wxyz) * cloud.scales.astype(np.float64)[:, None])
+        factor = m @ group.factors
         half = jacobian @ factor
         sharp = half @ half.transpose(0, 2, 1)
         cov = sharp + eps2d * np.eye(2)
@@ -147,26 +147,38 @@ def _project(
         half_px = reach[:, None] * np.sqrt(np.stack([cov[:, 0, 0], cov[:, 1, 1]], 1))
     normal = group.normals @ m.T
     plane = (normal * p).sum(1)
-    seen = (p[:, 2] > scene.near) & (opacity > LEAST_ALPHA)
-    if not group.is_two_sided:
-        seen &= plane < 0
-    eye = body_turn.T @ (camera.pos - body_pos)
-    direction = cloud.means - eye
-    direction /= np.maximum(np.linalg.norm(direction, axis=1, keepdims=True), 1e-12)
-    rgb = 0.5 + np.einsum("nk,nkc->nc", _harmonics(direction)[:, : cloud.sh.shape[1]], cloud.sh)
-    geoms = np.where(group.geoms >= 0, group.geoms, scene.labels - 1)
-    if tint is not None:
-        rgb = rgb * tint[geoms, :3] + tint[geoms, 3:]
-    rgb = np.maximum(rgb, 0.0)
-    if group.is_lit:
-        facing = np.where((plane > 0)[:, None], -group.normals, group.normals)
-        rgb = _lit(scene, group, row, camera, rgb, facing @ body_turn.T, direction @ body_turn.T)
+    rgb, seen = colours_of(scene, group, row, camera, tint)
+    seen = seen & (p[:, 2] > scene.near) & (opacity > LEAST_ALPHA)
     safe = np.where(np.abs(plane) > 1e-9, plane, 1e-9)
     slope = normal[:, :2] / (safe * focal)[:, None]
     centre = np.stack([focal * u + 0.5 * width, focal * v + 0.5 * height], 1)
     every = Splats(p[:, 2], centre, conic, opacity, half_px, rgb, group.geoms, slope,
                    cloud.scales.max(1))  # fmt: skip
     return Splats(*(array[seen] for array in every))
+
+
+def colours_of(
+    scene: CompiledScene,
+    group: Bound,
+    row: Mapping[str, NDArray],
+    camera: Camera,
+    tint: NDArray | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return what Gaussians look like to a camera, and which of them do not face away from it."""
+    cloud, normals = group.cloud, group.normals
+    turn, pos = row["xmat"][group.body].reshape(3, 3), row["xpos"][group.body]
+    direction = cloud.means - turn.T @ (camera.pos - pos)
+    faces = (normals * direction).sum(1) < 0
+    direction /= np.maximum(np.linalg.norm(direction, axis=1, keepdims=True), 1e-12)
+    rgb = 0.5 + np.einsum("nk,nkc->nc", _harmonics(direction)[:, : cloud.sh.shape[1]], cloud.sh)
+    if tint is not None:
+        geoms = np.where(group.geoms >= 0, group.geoms, scene.labels - 1)
+        rgb = rgb * tint[geoms, :3] + tint[geoms, 3:]
+    rgb = np.maximum(rgb, 0.0)
+    if group.is_lit:
+        front = np.where(faces[:, None], normals, -normals)
+        rgb = _lit(scene, group, row, camera, rgb, front @ turn.T, direction @ turn.T)
+    return rgb, faces | group.is_two_sided
 
 
 def _harmonics(d: NDArray) -> NDArray:

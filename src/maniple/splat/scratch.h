@@ -64,14 +64,16 @@ struct Scratch {
 
 // What does not move, through a camera that does not move either.
 struct StillLayer {
-  int32_t width = 0, height = 0, pitch = 0;
+  int32_t width = 0, height = 0, across = 0, down = 0;  // the last two in blocks
   Buffer<Fragment> fragments;  // of each pixel, the nearest first; the last one is behind all
-  Buffer<uint32_t> start;      // of each pixel
+  Buffer<uint32_t> start;      // of each pixel, block by block
+  // Of each block, what all its fragments come to, and the inverse depth of the first ones.
+  Buffer<char> totals;
   Buffer<uint8_t> rgb;
   Buffer<float> depth, colour;
   Buffer<int32_t> segmentation;
   size_t bytes() const {
-    return fragments.bytes() + start.bytes() + rgb.bytes() + depth.bytes() + colour.bytes() +
+    return fragments.bytes() + start.bytes() + totals.bytes() + rgb.bytes() + depth.bytes() + colour.bytes() +
            segmentation.bytes();
   }
 };
