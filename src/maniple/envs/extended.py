@@ -165,7 +165,9 @@ class ExtendedGroup:
         self.first_row = first_row
         self.tasks = [recipe.task() for _ in range(num_envs)]
         model = load_model(recipe.task.XML_PATH)
-        self.physics = [Physics(model, self.config.renderer, self.config.scene) for _ in range(num_envs)]
+        self.physics = [
+            Physics(model, self.config.renderer, self.config.scene) for _ in range(num_envs)
+        ]
         if model.nu != self.contract.action["action"].size:
             raise BadModel(
                 f"{recipe.task.__name__}.ACTION_SPACE has {self.contract.action['action'].size} "

@@ -247,6 +247,11 @@ class TaskGroup:
         return render_still(self._still_renderer, row, index, width, height)
 
     @property
+    def source(self) -> SimulationSource:
+        """The rows, as renderers are given them."""
+        return self._source
+
+    @property
     def renderer(self) -> str:
         """Name of the renderer that draws."""
         return resolve_renderer(self.config.renderer, self.model)

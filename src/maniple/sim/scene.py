@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import mujoco
+from numpy.typing import NDArray
 
 from maniple.core.errors import BadModel
 from maniple.sim.robots.chain import BOX, SPHERE, WORLD_BIT, Vec3
@@ -159,8 +160,8 @@ def add_disc(spec: mujoco.MjSpec, name: str, radius_m: float, rgba: Rgba, pos: V
 def add_camera(
     spec: mujoco.MjSpec,
     name: str,
-    pos: Sequence[float],
-    look_at: Sequence[float],
+    pos: Sequence[float] | NDArray,
+    look_at: Sequence[float] | NDArray,
     fovy_deg: float = 45.0,
     body: str | None = None,
     up: Sequence[float] = (0.0, 0.0, 1.0),

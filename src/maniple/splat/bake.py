@@ -24,6 +24,8 @@ COVER = 0.65
 """Standard deviation of a disc, in distances between discs."""
 THIN = 0.05
 """Thickness of a disc, in its standard deviations."""
+LEAST_DISCS = 40
+"""Of a geom that is seen at all, where there are so many to give."""
 FAVOUR = 0.6
 """Density of discs goes with this power of the density of pixels."""
 
@@ -61,7 +63,7 @@ def bake(
     best = np.array([(g.pixels**FAVOUR).max() * g.points.area.sum() for g in geoms])
     # So many points that the densest place has enough of them.
     scale = count / max(wanted.sum(), 1e-12)
-    most = np.clip(best * scale * 1.5, 64, MOST_POINTS).astype(int)
+    most = np.clip(best * scale * 1.5, 4 * LEAST_DISCS, MOST_POINTS).astype(int)
     geoms = [
         _look_at(model, g.number, n, source, views)
         for g, n in zip(geoms, most.tolist(), strict=True)
@@ -75,7 +77,9 @@ def _cover(model: mujoco.MjModel, geoms: list[Geom], count: int) -> Scene:
     scale = count / sum((g.points.area * d).sum() for g, d in zip(geoms, density, strict=True))
     means, normals, sigmas, labels = [], [], [], []
     for k, (g, dense) in enumerate(zip(geoms, density, strict=True)):
-        chance = np.minimum(scale * dense * g.points.area, 1.0)
+        chance = scale * dense * g.points.area
+        # A finger is small, but a wrist camera has it in every picture.
+        chance = np.minimum(chance * max(1.0, LEAST_DISCS / max(chance.sum(), 1e-9)), 1.0)
         mine = g.points.draw < chance
         turn, pos = _pose(model, g.number)
         means.append(g.points.at[mine] @ turn.T + pos)
@@ -150,5 +154,3 @@ def _facing(normals: NDArray) -> NDArray:
     quats = np.stack([w, -normals[:, 1], normals[:, 0], 0 * w], 1)
     quats[w < 1e-6] = [0.0, 1.0, 0.0, 0.0]
     return quats / np.linalg.norm(quats, axis=1, keepdims=True)
-
-

@@ -15,8 +15,22 @@ from maniple.sim.fast.support import geom_colours, still_bodies
 from maniple.splat.cloud import MODES, Cloud, turns
 from maniple.splat.scene import Scene, find_geom
 from maniple.splat.structs import (
-    CHUNK, COLOUR, EMISSION, EXPONENT, FACTOR, IS_ANTIALIASED, IS_LIT, IS_TWO_SIDED,
-    LARGEST, LOG2_OPACITY, NORMAL, POINTERS, SPECULAR, Chunk, CloudStruct, Group,
+    CHUNK,
+    COLOUR,
+    EMISSION,
+    EXPONENT,
+    FACTOR,
+    IS_ANTIALIASED,
+    IS_LIT,
+    IS_TWO_SIDED,
+    LARGEST,
+    LOG2_OPACITY,
+    NORMAL,
+    POINTERS,
+    SPECULAR,
+    Chunk,
+    CloudStruct,
+    Group,
 )  # fmt: skip
 
 NEAREST_M, NEAR_M = 0.005, 0.02

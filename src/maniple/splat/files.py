@@ -12,7 +12,7 @@ from maniple.splat.cloud import BadCloud, Cloud, make_cloud
 from maniple.splat.ply import MAX_HEADER, read_ply, write_ply
 from maniple.splat.splat_file import read_splat, write_splat
 
-COMPRESSED = (".spz", ".sog")
+READERS = {".spz": ("gsply", "read_spz"), ".sog": ("gsply.sog_reader", "sogread")}
 
 
 def read_cloud(path: str | Path) -> Cloud:
@@ -23,7 +23,7 @@ def read_cloud(path: str | Path) -> Cloud:
             raise BadCloud(f"There is no file {path}.")
         if path.suffix == ".splat":
             return read_splat(path)
-        if path.suffix in COMPRESSED or _is_compressed(path):
+        if path.suffix in READERS or _is_compressed(path):
             return _read_compressed(path)
         return read_ply(path)
     except OSError as error:
@@ -44,11 +44,12 @@ def _is_compressed(path: Path) -> bool:
 
 def _read_compressed(path: Path) -> Cloud:
     try:
-        gsply = require("gsply")
+        module, function = READERS.get(path.suffix, ("gsply", "plyread"))
+        read = getattr(require(module), function)
     except MissingExtra as error:
         raise MissingExtra(f"{path} is compressed. {error}") from None
     try:
-        data = gsply.read(str(path)) if hasattr(gsply, "read") else gsply.plyread(str(path))
+        data = read(str(path))
     except Exception as error:
         raise BadCloud(f"{path} cannot be read by gsply: {error}.") from None
     sh0 = np.asarray(data.sh0, np.float64).reshape(len(data.means), 1, 3)
@@ -60,4 +61,3 @@ def _read_compressed(path: Path) -> Cloud:
     return make_cloud(
         np.asarray(data.means), np.asarray(data.quats), scales, opacities, sh, origin=str(path)
     )
-

@@ -20,7 +20,16 @@ from maniple.splat.compiled import CompiledScene
 from maniple.splat.raster import compiled_library
 from maniple.splat.scene import Scene
 from maniple.splat.structs import (
-    DISC, GRADIENTS, LARGEST, LOG2_OPACITY, ROW_FIELDS, Descent, Order, Output, Rows, Training,
+    DISC,
+    GRADIENTS,
+    LARGEST,
+    LOG2_OPACITY,
+    ROW_FIELDS,
+    Descent,
+    Order,
+    Output,
+    Rows,
+    Training,
 )  # fmt: skip
 from maniple.splat.views import Views
 
@@ -30,10 +39,11 @@ LAST_RATE = 0.03
 """Rates fall to this part of what they were."""
 GROWS_AT = (0.06, 0.12, 0.18, 0.24, 0.30, 0.38, 0.46, 0.54)
 """When Gaussians are split, as parts of all steps."""
+PRUNES_AT = (0.45, 1.0)
 NARROWEST_M = 1e-4
 SINK_M, RISE_M = 0.004, 0.0003
 """How far a lit disc may leave its surface: what lies on a table must not be pierced by it."""
-UNSEEN = 0.01
+UNSEEN = 0.02
 """A Gaussian whose weight stays below this in every pixel is given up."""
 
 
@@ -158,10 +168,19 @@ class Fit:
             chunk.centre[:] = centre.tolist()
             chunk.radius = float((apart + 4.0 * p[LARGEST, here][real]).max()) * 1.1 + 1e-4
 
+    def prune(self) -> None:
+        """Look through every view, and give up the Gaussians that none of them shows."""
+        for number in range(len(self._views)):
+            self.differentiate(number)
+        seen = self._by_part(self.seen[self.discs["at"]])
+        self._rebuild([np.flatnonzero(weight > UNSEEN) for weight in seen], 0)
+
     def grow(self, count: int) -> None:
-        """Give up Gaussians that are never seen, and split those that pictures pull at most."""
-        scene, seen = self.result(), self._by_part(self.seen[self.discs["at"]])
-        kept = [np.flatnonzero(weight > UNSEEN) for weight in seen]
+        """Split the Gaussians that pictures pull at most."""
+        self._rebuild([np.arange(len(part.cloud)) for part in self._scene.parts], count)
+
+    def _rebuild(self, kept: list[NDArray[np.intp]], count: int) -> None:
+        scene = self.result()
         pull, heights = (
             [values[keep] for values, keep in zip(self._by_part(self.discs[n]), kept, strict=True)]
             for n in ("pull", "height")
@@ -229,8 +248,11 @@ def fit(
     config = config or FitConfig()
     running = Fit(scene, source, views, config)
     grows_at = {int(config.steps * part) for part in GROWS_AT}
+    prunes_at = {int(config.steps * part) for part in PRUNES_AT}
     for _ in range(config.steps):
         running.step()
+        if running.step_number in prunes_at:
+            running.prune()
         if running.step_number in grows_at:
             running.grow(config.count)
         if tell is not None:

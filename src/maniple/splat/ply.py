@@ -150,7 +150,8 @@ def _harmonics(rows: NDArray, names: tuple[str, ...], origin: str) -> NDArray[np
 
 
 def _columns(rows: NDArray, names: tuple[str, ...] | list[str]) -> NDArray[np.float64]:
-    return np.stack([rows[name].astype(np.float64) for name in names], 1)
+    with np.errstate(invalid="ignore"):
+        return np.stack([rows[name].astype(np.float64) for name in names], 1)
 
 
 def _put(rows: NDArray, names: tuple[str, ...] | list[str], values: NDArray) -> None:

@@ -16,7 +16,14 @@ from maniple.sim.renderer import Pictures, RenderSource
 from maniple.splat.compiled import CompiledScene
 from maniple.splat.reference import Camera, camera_of, draw_reference
 from maniple.splat.structs import (
-    KINDS, ROW_FIELDS, CloudStruct, Descent, Order, Output, Rows, Training,
+    KINDS,
+    ROW_FIELDS,
+    CloudStruct,
+    Descent,
+    Order,
+    Output,
+    Rows,
+    Training,
 )  # fmt: skip
 
 LIBRARY = "maniple.splat._raster"
@@ -138,7 +145,7 @@ class Raster:
                     array = copies[-1][1]
                 setattr(output, kind, array.ctypes.data)
                 setattr(output, f"{kind}_stride", array.strides[0])
-            for kind in KINDS[:3] if solid is not None else ():
+            for kind in KINDS[:3] if solid else ():
                 array = np.ascontiguousarray(solid[camera, kind], _DTYPES[kind])
                 keep_alive.append(array)
                 setattr(output, f"solid_{kind}", array.ctypes.data)

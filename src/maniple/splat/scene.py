@@ -185,9 +185,8 @@ def _owners(entry: Mapping[str, Any], cloud: Cloud, origin: str) -> tuple[Geom, 
     found: list[Geom] = []
     labels = entry["labels"]
     for label in labels if isinstance(labels, list) else [None]:
-        pair = [label, -1] if isinstance(label, str) else label
-        is_pair = isinstance(pair, list) and len(pair) == 2
-        if not (is_pair and isinstance(pair[0], str) and isinstance(pair[1], int)):
+        pair = label if isinstance(label, list) else [label, -1]
+        if [type(value) for value in pair] != [str, int]:
             raise BadConfig(f"{origin}: labels must be a list of bodies, or of [body, geom].")
         found.append((pair[0], pair[1]))
     if cloud.labels is None:

@@ -19,7 +19,7 @@ from maniple.splat.bake import GAUSSIANS, bake
 from maniple.splat.fit import FitConfig, fit
 from maniple.splat.poses import Moment, PoseSource, draw_moments
 from maniple.splat.scene import Scene, read_scene, write_scene
-from maniple.splat.views import draw_views
+from maniple.splat.views import Views, draw_views
 
 SHIPPED = Path(__file__).parent / "scenes"
 CACHE_VARIABLE = "MANIPLE_CACHE"
@@ -108,10 +108,15 @@ def make_scene(
 ) -> Scene:
     """Bake a model and refine it, from states around those that were seen."""
     config = config or FitConfig(count=count)
-    source = PoseSource(model, draw_moments(model, seen, TRAINING_POSES), jitter_seed=1)
-    views = draw_views(source, len(source), TRAINING_SIZE)
+    source, views = training_views(model, seen)
     baked = bake(model, source, views, int(FIRST_PART * count))
     return fit(baked, source, views, config, tell)
+
+
+def training_views(model: mujoco.MjModel, seen: list[Moment]) -> tuple[PoseSource, Views]:
+    """Draw a model in states around those that were seen, through its cameras."""
+    source = PoseSource(model, draw_moments(model, seen, TRAINING_POSES), jitter_seed=1)
+    return source, draw_views(source, len(source), TRAINING_SIZE)
 
 
 def seen_in(source: RenderSource) -> list[Moment]:
@@ -126,9 +131,8 @@ def keep(scene: Scene, path: Path) -> None:
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         write_scene(scene, Path(folder) / path.name)
         # The scene file goes last: who finds it finds its clouds, too.
-        names = sorted(os.listdir(folder), key=lambda name: name == path.name)
-        for name in names:
-            (Path(folder) / name).replace(path.parent / name)
+        for file in sorted(Path(folder).iterdir(), key=lambda file: file.name == path.name):
+            file.replace(path.parent / file.name)
 
 
 def cache_folder() -> Path:

@@ -60,7 +60,8 @@ def draw_views(
     drawn.close()
     numbers = np.repeat(np.arange(rows, dtype=np.int32), len(cameras))
     every = np.tile(np.array(cameras, np.int32), rows)
-    rgb, depth, geoms = (np.ascontiguousarray(np.stack(arrays)) for arrays in zip(*found))
+    columns = zip(*found, strict=True)
+    rgb, depth, geoms = (np.ascontiguousarray(np.stack(arrays)) for arrays in columns)
     return Views(numbers, every, rgb, depth.astype(np.float32), geoms)
 
 

@@ -100,7 +100,7 @@ def add_chain(
         bodies[link.name] = body
         if link.inertia:
             _add_inertia(body, link)
-        if link.joint in frozen:
+        if link.joint is not None and link.joint in frozen:
             _freeze(body, link, frozen[link.joint])
         else:
             _add_joint(body, link, prefix)

@@ -114,7 +114,9 @@ SERVOS = {
     GRIPPER: (600.0, 20.0, 10.0),
 }
 START = (0.0, 1.1, -0.95, 0.0, 0.976, 0.0, 0.035)
-STEPS = dict(zip((*ARM, GRIPPER), (0.05, 0.03, 0.03, 0.03, 0.03, 0.05, 0.005), strict=True))
+STEPS: dict[str, float] = dict(
+    zip((*ARM, GRIPPER), (0.05, 0.03, 0.03, 0.03, 0.03, 0.05, 0.005), strict=True)
+)
 """As the users of PiperMobileRobot-v0 know them (rad, m)."""
 GRIPPER_RANGE = GripperRange(closed=0.0, open=0.035)
 
