@@ -47,7 +47,9 @@ def mat_quat(mat: NDArray) -> NDArray:
 
 
 def look_quat(
-    pos: Sequence[float], at: Sequence[float], up: Sequence[float] = (0.0, 0.0, 1.0)
+    pos: Sequence[float] | NDArray,
+    at: Sequence[float] | NDArray,
+    up: Sequence[float] = (0.0, 0.0, 1.0),
 ) -> NDArray:
     """Quaternion of a camera at `pos` that looks at `at`, with `up` upwards in the picture."""
     back = np.asarray(pos, np.float64) - np.asarray(at, np.float64)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.envs.expert import Obs, Seen, Waypoint, WaypointExpert
+from maniple.envs.expert import Obs, Waypoint, WaypointExpert
 from maniple.envs.piper.fruit_in_bowl import (
     RADII,
     AppleInBowl,
@@ -198,7 +198,6 @@ class IncrementExpert:
 
     def act(self, obs: Obs) -> NDArray[np.float32]:
         """Return the next action of every row."""
-        obs = Seen(obs)
         rows, parts = np.arange(len(self._at)), []
         is_there = np.ones(len(rows), np.bool_)
         for k, (arm, kinematics) in enumerate(zip(self._arms, self._kinematics, strict=True)):

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.seeds import Draws
-from maniple.envs.apart import apart
 from maniple.envs.piper.places import ARM_BOUNDS, ARM_MEANINGS, POSE_BOUNDS, PiperTask, near
 from maniple.envs.task import Bounds
 from maniple.sim.scene import RED, add_marker
@@ -18,7 +17,7 @@ from maniple.sim.state import State
 
 CLOSE_M = 0.03
 LOW, HIGH = np.array([0.24, -0.18, 0.05]), np.array([0.44, 0.18, 0.28])
-START_TIP = (0.2686, 0.0, 0.2102)
+START_TIP = np.array([0.2686, 0.0, 0.2102])
 """Where the tip is at the start."""
 
 
@@ -37,7 +36,10 @@ class Reach(PiperTask):
 
     def place(self, rng: Draws) -> dict[str, NDArray]:
         """Put the ball anywhere within reach, but not where the tip is already."""
-        return {"target": apart(rng.uniform(LOW, HIGH), START_TIP, 2.5 * CLOSE_M)}
+        target = rng.uniform(LOW, HIGH)
+        way = target - START_TIP
+        far = np.maximum(np.sqrt((way**2).sum(1, keepdims=True)), 1e-6)
+        return {"target": START_TIP + way * np.maximum(far, 2 * CLOSE_M) / far}
 
     def observe(self, s: State) -> dict[str, NDArray]:
         """Add the ball's position."""
