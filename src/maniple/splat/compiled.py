@@ -128,9 +128,10 @@ class CompiledScene:
         p[NORMAL : NORMAL + 3, here] = group.normals[order].T
         geoms = group.geoms[order]
         around = self.surroundings
-        p[SPECULAR, here] = np.where(geoms >= 0, around.specular[geoms], 0.0)
-        p[EXPONENT, here] = 128.0 * np.where(geoms >= 0, around.shininess[geoms], 0.0)
-        p[EMISSION, here] = np.where(geoms >= 0, around.emission[geoms], 0.0)
+        # What belongs to no geom, number -1, has no gloss.
+        p[SPECULAR, here] = np.append(around.specular, 0.0)[geoms]
+        p[EXPONENT, here] = 128.0 * np.append(around.shininess, 0.0)[geoms]
+        p[EMISSION, here] = np.append(around.emission, 0.0)[geoms]
         coefficients = cloud.sh.shape[1]
         p[COLOUR : COLOUR + 3 * coefficients, here] = cloud.sh.reshape(len(cloud), -1).T
         self.label[here] = np.where(geoms >= 0, geoms, self.model.ngeom)
