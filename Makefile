@@ -10,7 +10,7 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 
 setup: $(STAMP)
 
-COMPILED := $(wildcard src/maniple/core/*.c src/maniple/*/*/*.cc src/maniple/*/*/*.inc src/maniple/*/*/*.h)
+COMPILED := $(wildcard src/maniple/core/*.c src/maniple/*/*/*.cc src/maniple/*/*/*.inc src/maniple/*/*/*.h src/maniple/splat/*.cc src/maniple/splat/*.inc src/maniple/splat/*.h)
 
 $(STAMP): pyproject.toml constraints.txt scripts/setup_system.sh $(COMPILED)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -14,7 +14,7 @@ EXTRA_OF = {
     "ray": "cluster",
     "pyarrow": "data",
     "viser": "view",
-    "plyfile": "splat",
+    "gsply": "gsply",
     "gsplat": "cuda",
     "matplotlib": "plot",
     "wandb": "wandb",

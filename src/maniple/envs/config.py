@@ -70,7 +70,11 @@ class EnvConfig:
 
     renderer: str = "auto"
     """What draws pictures: fast (primitives, on the processor), mujoco (OpenGL), rays (slow, needs
-    no GL library), or auto: fast where it can draw the scene, else mujoco, else rays."""
+    no GL library), splat (Gaussian splats), hybrid (splats of what never moves, geoms of the rest),
+    or auto: fast where it can draw the scene, else mujoco, else rays."""
+
+    scene: str | None = None
+    """Scene file (YAML) of the splats to draw; None: the task's own, made once where need be."""
 
     quality: str = "lean"
     """lean (no shadows, one ray per pixel) or fine (shadows, smooth edges)."""

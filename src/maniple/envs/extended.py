@@ -67,10 +67,13 @@ class ExtendedTask:
 class Physics:
     """One simulation as a task sees it: MuJoCo's model and data, and named access."""
 
-    def __init__(self, model: mujoco.MjModel, renderer: str = "auto") -> None:
+    def __init__(
+        self, model: mujoco.MjModel, renderer: str = "auto", scene: str | None = None
+    ) -> None:
         self.model = model
         self.data = mujoco.MjData(model)
         self._renderer_name = renderer
+        self._scene = scene
         self._renderer: Renderer | None = None
 
     @property
@@ -111,7 +114,7 @@ class Physics:
     ) -> NDArray[np.uint8]:
         """Return a picture, (height, width, 3)."""
         if self._renderer is None:
-            source, size = DataSource(self.model, self.data), (height, width)
+            source, size = DataSource(self.model, self.data, self._scene), (height, width)
             self._renderer = make_renderer(self._renderer_name, source, size, "fine")
         camera = camera_id if camera_id == -1 else camera_index(self.model, camera_id)
         return render_still(self._renderer, 0, int(camera), width, height)
@@ -175,7 +178,9 @@ class ExtendedGroup:
         self.first_row = first_row
         self.tasks = [recipe.task() for _ in range(num_envs)]
         model = load_model(recipe.task.XML_PATH)
-        self.physics = [Physics(model, self.config.renderer) for _ in range(num_envs)]
+        self.physics = [
+            Physics(model, self.config.renderer, self.config.scene) for _ in range(num_envs)
+        ]
         if model.nu != self.contract.action["action"].size:
             raise BadModel(
                 f"{recipe.task.__name__}.ACTION_SPACE has {self.contract.action['action'].size} "

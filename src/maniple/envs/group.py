@@ -45,7 +45,7 @@ from maniple.sim.state import State
 from maniple.sim.viewer import has_display
 
 NOTHING: dict[int, dict[str, Any]] = {}
-DRAWN_ON_THREADS = ("fast",)
+DRAWN_ON_THREADS = ("fast", "splat", "hybrid")
 """Renderers that draw the rows of one process on several threads."""
 
 
@@ -140,7 +140,8 @@ class TaskGroup:
         self._actions: NDArray | None = None
         self._rows: dict[int, Row] = {}
         looks_differ = self.perturber is not None and self.perturber.changes_looks
-        self._source = SimulationSource(self.sim, config.randomize or looks_differ)
+        is_varied = config.randomize or looks_differ
+        self._source = SimulationSource(self.sim, is_varied, config.scene)
         names = task.picture_names
         self._cameras = Cameras(self._source, config, names) if config.cameras else None
         self._drawn = np.zeros(num_envs, np.bool_)
@@ -254,6 +255,11 @@ class TaskGroup:
             self._still_renderer = make_renderer(self.config.renderer, self._source, size, "fine")
         index = camera_index(self.model, camera)
         return render_still(self._still_renderer, row, index, width, height)
+
+    @property
+    def source(self) -> SimulationSource:
+        """The rows, as renderers are given them."""
+        return self._source
 
     @property
     def renderer(self) -> str:

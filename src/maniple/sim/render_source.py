@@ -17,8 +17,10 @@ from maniple.sim.simulation import Simulation
 class SimulationSource:
     """The rows of a simulation, each with its randomised fields and in its episode's colours."""
 
-    def __init__(self, sim: Simulation, is_randomised: bool) -> None:
+    def __init__(self, sim: Simulation, is_randomised: bool, scene: str | None = None) -> None:
+        """Give out the rows of a simulation; `scene` is a file of splats that they are drawn as."""
         self.sim = sim
+        self.scene = scene
         self.model = sim.model
         self.paint = Paint(sim.model)
         self.is_randomised = is_randomised
@@ -68,8 +70,12 @@ class SimulationSource:
 class DataSource:
     """One MjData, as row 0."""
 
-    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+    def __init__(
+        self, model: mujoco.MjModel, data: mujoco.MjData, scene: str | None = None
+    ) -> None:
+        """Give out one state; `scene` is a file of splats that it is drawn as."""
         self.model = model
+        self.scene = scene
         self.threads = 1
         self._data = data
 

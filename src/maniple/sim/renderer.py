@@ -18,6 +18,8 @@ RENDERERS: dict[str, str] = {
     "fast": "maniple.sim.fast.renderer:FastRenderer",
     "mujoco": "maniple.sim.gl_renderer:GLRenderer",
     "rays": "maniple.sim.ray_renderer:RayRenderer",
+    "splat": "maniple.splat.renderer:SplatRenderer",
+    "hybrid": "maniple.splat.hybrid:HybridRenderer",
 }
 AUTO = "auto"
 """fast where it can draw the scene, else mujoco where GL works, else rays."""

@@ -54,6 +54,7 @@ class PiperMobileRobot(OnWheels):
     defaults: ClassVar[Mapping[str, Any]] = {
         "cameras": ("3rd",),
         "image_size": (128, 128),
+        "renderer": "splat",
         "observations": ("state",),
     }
     picture_names: ClassVar[Mapping[str, str]] = {"3rd_rgb": "rgb", "3rd_depth": "depth"}

@@ -183,7 +183,7 @@ def _shade(
     hits: Hits,
     has_shadows: bool,
 ) -> NDArray[np.float64]:
-    picture = _sky(scene, rays)
+    picture = sky(scene, rays)
     seen = hits.geom >= 0
     geoms, normal = hits.geom[seen], hits.normal_w[seen]
     at = pos + hits.t[seen, None] * rays[seen]
@@ -252,7 +252,7 @@ def _is_blocked(
     return blocked
 
 
-def _sky(scene: SceneArrays, rays: NDArray) -> NDArray[np.float64]:
+def sky(scene: SceneArrays, rays: NDArray) -> NDArray[np.float64]:
     """Look rays up in the sky box, between its pixels."""
     if scene.sky is None:
         return np.zeros_like(rays)

@@ -1,0 +1,63 @@
+"""maniple splat render: pictures of a scene through the cameras of its model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from maniple.core.errors import BadConfig
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to draw, and where to."""
+
+    subject: tyro.conf.Positional[str]
+    """A task, or a model file NAME.xml."""
+
+    scene: Path | None = None
+    """Scene file; None: that of the subject, made once where there is none."""
+
+    renderer: str = "splat"
+    """splat, hybrid, or another renderer to compare with."""
+
+    out: Path = Path("splats")
+    """Folder for the pictures, one for each camera."""
+
+    width: int = 512
+    """Pixels."""
+
+    height: int = 512
+    """Pixels."""
+
+    json: bool = False
+    """Print one JSON object as the last line."""
+
+
+def run(options: Options) -> dict[str, Any]:
+    """Draw one state through every camera."""
+    from maniple.cli.splat.subject import load_subject
+    from maniple.data.video import save_png
+    from maniple.sim.renderer import check_renderer, make_renderer, render_still
+    from maniple.splat.poses import PoseSource
+
+    check_renderer(options.renderer)
+    if not (1 <= options.width <= 8192 and 1 <= options.height <= 8192):
+        raise BadConfig(f"A picture of {options.width} x {options.height} cannot be drawn.")
+    model, seen = load_subject(options.subject)
+    source = PoseSource(model, seen[:8])
+    source.scene = str(options.scene) if options.scene else None
+    size = (options.height, options.width)
+    renderer = make_renderer(options.renderer, source, size, "lean")
+    files = []
+    for camera in range(model.ncam):
+        path = options.out / f"{model.camera(camera).name or camera}.png"
+        save_png(path, render_still(renderer, 0, camera, options.width, options.height))
+        files.append(str(path))
+        if not options.json:
+            print(path)
+    renderer.close()
+    return {"pictures": files, "renderer": options.renderer}

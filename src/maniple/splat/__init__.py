@@ -1,0 +1,1 @@
+"""Draw Gaussian splats that follow the bodies of a MuJoCo model."""

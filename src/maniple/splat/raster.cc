@@ -1,0 +1,204 @@
+// Draw many rows through many cameras, on several threads, keeping what does not move.
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "descend.h"
+#include "key.h"
+#include "order.h"
+#include "pool.h"
+#include "scratch.h"
+#include "widest.h"
+
+namespace {
+
+View view_of(const Rows& rows, const Order& order, const Output& out, int at) {
+  const int row = order.row[at], camera = out.camera;
+  View v;
+  v.xpos = rows.xpos.row<double>(row);
+  v.xmat = rows.xmat.row<double>(row);
+  v.light_xpos = rows.light_xpos.row<double>(row);
+  v.light_xdir = rows.light_xdir.row<double>(row);
+  v.light_ambient = rows.light_ambient.row<float>(row);
+  v.light_diffuse = rows.light_diffuse.row<float>(row);
+  v.light_specular = rows.light_specular.row<float>(row);
+  v.tint = rows.tint.at ? rows.tint.row<float>(row) : nullptr;
+  v.width = order.width;
+  v.height = order.height;
+  v.solid_rgb = out.solid_rgb ? out.solid_rgb + at * out.solid_rgb_stride : nullptr;
+  auto shifted = [at](const void* p, int64_t stride) { return p ? (const char*)p + at * stride : nullptr; };
+  v.solid_depth = (const float*)shifted(out.solid_depth, out.solid_depth_stride);
+  v.solid_segmentation =
+      (const int32_t*)shifted(out.solid_segmentation, out.solid_segmentation_stride);
+  if (camera < 0) {
+    v.pos = order.free_view.pos;
+    v.mat = order.free_view.mat;
+    v.fovy = order.free_view.fovy;
+  } else {
+    v.pos = rows.cam_xpos.row<double>(row) + 3 * camera;
+    v.mat = rows.cam_xmat.row<double>(row) + 9 * camera;
+    v.fovy = rows.cam_fovy.row<double>(row)[camera];
+  }
+  return v;
+}
+
+Picture picture_of(const Output& out, int at) {
+  auto shifted = [at](void* p, int64_t stride) { return p ? (char*)p + at * stride : nullptr; };
+  return {(uint8_t*)shifted(out.rgb, out.rgb_stride), (float*)shifted(out.depth, out.depth_stride),
+          (int32_t*)shifted(out.segmentation, out.segmentation_stride),
+          (float*)shifted(out.colour, out.colour_stride)};
+}
+
+// All that the still part of a picture depends on.
+LayerKey key_of(const Cloud& cloud, const View& v) {
+  LayerKey key;
+  const int32_t size[2] = {v.width, v.height};
+  key.add(size, sizeof size);
+  key.add(v.pos, 3 * sizeof(double));
+  key.add(v.mat, 9 * sizeof(double));
+  key.add(&v.fovy, sizeof(double));
+  key.add(v.light_xpos, 3 * cloud.lights * sizeof(double));
+  key.add(v.light_xdir, 3 * cloud.lights * sizeof(double));
+  key.add(v.light_ambient, 3 * cloud.lights * sizeof(float));
+  key.add(v.light_diffuse, 3 * cloud.lights * sizeof(float));
+  key.add(v.light_specular, 3 * cloud.lights * sizeof(float));
+  for (int g = 0; g < cloud.groups; g++) {
+    if (!cloud.group[g].is_still) continue;
+    key.add(v.xpos + 3 * cloud.group[g].body, 3 * sizeof(double));
+    key.add(v.xmat + 9 * cloud.group[g].body, 9 * sizeof(double));
+  }
+  return key;
+}
+
+Scratch& scratch() {
+  static thread_local Scratch memory;
+  return memory;
+}
+
+// Layers of still cameras, by all that they depend on, up to a number of bytes.
+class Layers {
+ public:
+  explicit Layers(size_t budget) : budget_(budget) {}
+
+  struct Kept {
+    StillLayer layer;
+    long used = 0;
+  };
+
+  size_t bytes() const {
+    size_t sum = 0;
+    for (const auto& [key, kept] : layers_) sum += kept->layer.bytes();
+    return sum;
+  }
+  void begin() { now_++; }
+  Kept* find(const LayerKey& key) {
+    const auto found = layers_.find(key);
+    if (found == layers_.end()) return nullptr;
+    found->second->used = now_;
+    return found->second.get();
+  }
+  Kept* add(const LayerKey& key) {
+    auto& kept = layers_[key];
+    kept = std::make_unique<Kept>();
+    kept->used = now_;
+    return kept.get();
+  }
+  // Drop the longest unused while there is too much; what is in use now may go too, after its use.
+  void trim() {
+    while (bytes() > budget_ && !layers_.empty()) {
+      auto oldest = layers_.begin();
+      for (auto it = layers_.begin(); it != layers_.end(); ++it)
+        if (it->second->used < oldest->second->used) oldest = it;
+      layers_.erase(oldest);
+    }
+  }
+
+ private:
+  size_t budget_;
+  long now_ = 0;
+  std::unordered_map<LayerKey, std::unique_ptr<Kept>, LayerKey::Hash> layers_;
+};
+
+}  // namespace
+
+extern "C" {
+
+void* layers_new(int64_t bytes) { return new (std::nothrow) Layers((size_t)bytes); }
+void layers_free(void* layers) { delete (Layers*)layers; }
+int64_t layers_bytes(void* layers) { return (int64_t)((Layers*)layers)->bytes(); }
+
+// Returns 0, or 1 where there is not enough memory.
+int render(const Cloud* cloud, const Rows* rows, const Order* order, void* kept) {
+  try {
+    Layers* layers = (Layers*)kept;
+    const int count = order->rows * order->cameras;
+    std::vector<const StillLayer*> layer(count, nullptr);
+    std::vector<std::pair<StillLayer*, int>> missing;
+    if (layers) {
+      layers->begin();
+      for (int k = 0; k < count; k++) {
+        const Output& out = order->output[k % order->cameras];
+        if (!out.is_still || !order->is_plain[k / order->cameras]) continue;
+        const LayerKey key = key_of(*cloud, view_of(*rows, *order, out, k / order->cameras));
+        Layers::Kept* found = layers->find(key);
+        if (!found) {
+          found = layers->add(key);
+          missing.push_back({&found->layer, k});
+        }
+        layer[k] = &found->layer;
+      }
+    }
+    kernel::Pool& pool = kernel::Pool::get();
+    std::atomic<int> failed{0};
+    const auto safely = [&](auto work) {
+      return [&failed, work](int k) {
+        try {
+          work(k);
+        } catch (const std::bad_alloc&) {
+          failed = 1;
+        }
+      };
+    };
+    pool.run((int)missing.size(), order->threads, safely([&](int m) {
+      const int k = missing[m].second;
+      const Output& out = order->output[k % order->cameras];
+      const View v = view_of(*rows, *order, out, k / order->cameras);
+      const auto build = order->lanes == 8 ? lanes8::build : lanes4::build;
+      build(*cloud, v, scratch(), *missing[m].first);
+    }));
+    if (failed) {
+      delete layers;
+      return 2;
+    }
+    pool.run(count, order->threads, safely([&](int k) {
+      const Output& out = order->output[k % order->cameras];
+      const int at = k / order->cameras;
+      const View v = view_of(*rows, *order, out, at);
+      const auto draw = order->lanes == 8 ? lanes8::draw : lanes4::draw;
+      draw(*cloud, v, picture_of(out, at), scratch(), layer[k], order->nanoseconds);
+    }));
+    if (layers) layers->trim();
+    return failed;
+  } catch (const std::bad_alloc&) {
+    return 1;
+  }
+}
+
+// Add the gradient of one picture. Returns 0, or 1 where there is not enough memory.
+int train(const Cloud* cloud, const Rows* rows, const Order* order, const Training* training) {
+  try {
+    const View v = view_of(*rows, *order, order->output[0], 0);
+    const auto step = order->lanes == 8 ? lanes8::train : lanes4::train;
+    step(*cloud, v, *training, scratch());
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return 1;
+  }
+}
+
+// Follow a gradient with every Gaussian that has one.
+void descend(const Descent* order) {
+  for (int k = 0; k < order->count; k++) descend_disc(*order, order->discs[k]);
+}
+}

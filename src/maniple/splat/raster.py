@@ -1,0 +1,241 @@
+"""Call the rasteriser: many rows, many cameras, every kind of picture in one pass."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maniple.sim.fast.scene import free_view
+from maniple.sim.fast.structs import Field
+from maniple.sim.kernel.library import best_width, load_library
+from maniple.sim.renderer import Pictures, RenderSource
+from maniple.splat.compiled import CompiledScene
+from maniple.splat.reference import Camera, camera_of, draw_reference
+from maniple.splat.structs import (
+    KINDS,
+    ROW_FIELDS,
+    CloudStruct,
+    Descent,
+    Order,
+    Output,
+    Rows,
+    Training,
+)  # fmt: skip
+
+LIBRARY = "maniple.splat._raster"
+LAYER_BYTES = 96 << 20
+"""So much is kept of what does not move, per renderer."""
+STAGES = ("project", "sort", "blend", "finish")
+_DTYPES = {"rgb": np.uint8, "depth": np.float32, "segmentation": np.int32, "colour": np.float32}
+_LIGHTS = ("light_ambient", "light_diffuse", "light_specular", "cam_fovy")
+
+Solid = Mapping[tuple[int, str], NDArray]
+"""Pictures of another renderer, by camera and kind."""
+
+
+class Raster:
+    """Draws a compiled scene in the places that a source's rows have now."""
+
+    def __init__(
+        self, scene: CompiledScene, source: RenderSource, layer_bytes: int = LAYER_BYTES
+    ) -> None:
+        """Get ready.
+
+        Args:
+            scene: What is drawn.
+            source: The rows.
+            layer_bytes: How much is kept of what does not move; 0: nothing.
+        """
+        self.scene = scene
+        self._source = source
+        self.free_view = free_view(scene.model)
+        self._library = compiled_library()
+        self._layers: int | None = None
+        self._rows = Rows()
+        self._known: dict[str, NDArray] = {}
+        # A camera that is put elsewhere in every row would need a layer for each.
+        moved = (source.field(name)[1] for name in ("cam_pos", "cam_quat"))
+        self._cameras_still = scene.surroundings.cameras_still & (not any(moved))
+        if self._library is not None:
+            self._struct = scene.struct()
+            self.lanes = best_width(self._library)
+            self._layers = self._library.layers_new(layer_bytes) if layer_bytes else None
+
+    @property
+    def variant(self) -> str:
+        """Which implementation draws: 'avx2', 'baseline' or 'numpy'."""
+        if self._library is None:
+            return "numpy"
+        return "avx2" if self.lanes == 8 else "baseline"
+
+    @property
+    def kept_bytes(self) -> int:
+        """Memory that kept layers take."""
+        if self._library is None or self._layers is None:
+            return 0
+        return self._library.layers_bytes(self._layers)
+
+    def render(
+        self,
+        rows: Sequence[int],
+        cameras: Sequence[int],
+        kinds: Sequence[str],
+        out: Pictures,
+        solid: Solid | None = None,
+        nanoseconds: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Draw rows through cameras; see `Renderer.render`.
+
+        Args:
+            rows: Which.
+            cameras: Numbers; -1 is the free view.
+            kinds: rgb, depth, segmentation, or colour (floats: red, green, blue, alpha).
+            out: Where they go.
+            solid: rgb, depth and segmentation of another renderer, which splats hide and are
+                hidden by.
+            nanoseconds: (4,) to which the time of each of STAGES is added.
+        """
+        if not len(rows) or not len(cameras) or not len(kinds):
+            return
+        fields = {name: self._source.field(name) for name in ROW_FIELDS}
+        tints = self._tints(rows)
+        if self._library is None:
+            self._draw_slowly(rows, cameras, kinds, out, fields, tints, solid)
+            return
+        for name, (array, has_rows) in fields.items():
+            # Asking numpy where an array is takes longer than drawing a small picture.
+            if self._known.get(name) is not array:
+                self._known[name] = array
+                setattr(self._rows, name, Field.of(array, has_rows))
+        is_plain = np.ones(len(rows), np.uint8)
+        self._rows.tint = Field(None, 0)
+        if tints is not None:
+            self._rows.tint = Field.of(tints, True)
+            changed = (tints != np.repeat([1, 0], 3).astype(np.float32)).any(2)
+            is_plain = (~(changed[:, self.scene.label_is_still].any(1))).astype(np.uint8)[rows]
+        lights_vary = any(fields[name][1] for name in _LIGHTS)
+        can_keep = not lights_vary and not (solid is not None and self.scene.has_moving)
+        self._call(rows, cameras, kinds, out, solid, is_plain, can_keep, nanoseconds)
+
+    def _tints(self, rows: Sequence[int]) -> NDArray[np.float32] | None:
+        rgba, has_rows = self._source.field("geom_rgba")
+        return self.scene.tints(rgba) if has_rows else None
+
+    def _call(
+        self, rows, cameras, kinds, out, solid, is_plain, can_keep, nanoseconds
+    ) -> None:  # fmt: skip
+        assert self._library is not None
+        numbers = np.ascontiguousarray(rows, np.int32)
+        outputs = (Output * len(cameras))()
+        copies: list[tuple[NDArray, NDArray]] = []
+        keep_alive: list[NDArray] = []
+        height, width = out[cameras[0], kinds[0]].shape[1:3]
+        for output, camera in zip(outputs, cameras, strict=True):
+            output.camera = camera
+            stands = camera < 0 or bool(self._cameras_still[camera])
+            output.is_still = int(stands and can_keep)
+            for kind in kinds:
+                array = out[camera, kind]
+                if not _is_ready(array, kind):
+                    copies.append((array, np.empty(array.shape, _DTYPES[kind])))
+                    array = copies[-1][1]
+                setattr(output, kind, array.ctypes.data)
+                setattr(output, f"{kind}_stride", array.strides[0])
+            for kind in KINDS[:3] if solid else ():
+                array = np.ascontiguousarray(solid[camera, kind], _DTYPES[kind])
+                keep_alive.append(array)
+                setattr(output, f"solid_{kind}", array.ctypes.data)
+                setattr(output, f"solid_{kind}_stride", array.strides[0])
+        order = self._order(numbers, outputs, is_plain, width, height, nanoseconds)
+        failed = self._library.render(
+            ctypes.byref(self._struct), ctypes.byref(self._rows), ctypes.byref(order), self._layers
+        )
+        if failed:
+            self._layers = None if failed == 2 else self._layers
+            raise MemoryError(f"There is no memory for pictures of {width} x {height}.")
+        for array, copied in copies:
+            array[...] = copied
+
+    def _order(self, numbers, outputs, is_plain, width, height, nanoseconds) -> Order:
+        return Order(
+            rows=len(numbers),
+            cameras=len(outputs),
+            width=width,
+            height=height,
+            threads=self._source.threads,
+            lanes=self.lanes,
+            row=numbers.ctypes.data,
+            is_plain=is_plain.ctypes.data,
+            output=ctypes.addressof(outputs),
+            free_view=self.free_view,
+            nanoseconds=None if nanoseconds is None else nanoseconds.ctypes.data,
+        )
+
+    def _draw_slowly(self, rows, cameras, kinds, out, fields, tints, solid) -> None:
+        for k, row in enumerate(rows):
+            now = {name: array[row] if has else array for name, (array, has) in fields.items()}
+            for camera in cameras:
+                size = out[camera, kinds[0]].shape[1:3]
+                below = None
+                if solid is not None:
+                    below = {kind: solid[camera, kind][k] for kind in KINDS[:3]}
+                drawn = draw_reference(
+                    self.scene, now, self.camera(now, camera, size),
+                    None if tints is None else tints[row], below,
+                )  # fmt: skip
+                for kind in kinds:
+                    out[camera, kind][k] = finished(drawn, kind)
+
+    def camera(self, row: Mapping[str, NDArray], camera: int, size: tuple[int, int]) -> Camera:
+        """Return one of a row's cameras, or the free view for -1."""
+        if camera < 0:
+            view = self.free_view
+            return camera_of(np.array(view.pos), np.array(view.mat), float(view.fovy), size)
+        fovy = float(row["cam_fovy"][camera])
+        return camera_of(row["cam_xpos"][camera], row["cam_xmat"][camera], fovy, size)
+
+    def close(self) -> None:
+        """Free the kept layers."""
+        if self._library is not None and self._layers is not None:
+            self._library.layers_free(self._layers)
+            self._layers = None
+
+    def __del__(self) -> None:
+        if getattr(self, "_layers", None) is not None:
+            self.close()
+
+
+def finished(drawn: Mapping[str, NDArray], kind: str) -> NDArray:
+    """Turn what the reference draws into one kind of picture."""
+    if kind == "rgb":
+        return (np.clip(drawn["rgb"], 0, 1) * 255 + 0.5).astype(np.uint8)
+    if kind == "colour":
+        return np.concatenate([drawn["rgb"], drawn["alpha"][..., None]], -1)
+    return drawn[kind]
+
+
+def compiled_library() -> Any:
+    """Return the compiled rasteriser, or None where it was not built."""
+    library = load_library(LIBRARY)
+    if library is not None and library.render.argtypes is None:
+        pointer, scene = ctypes.POINTER, [ctypes.POINTER(CloudStruct), ctypes.POINTER(Rows)]
+        library.render.argtypes = [*scene, pointer(Order), ctypes.c_void_p]
+        library.train.argtypes = [*scene, pointer(Order), pointer(Training)]
+        library.descend.argtypes = [pointer(Descent)]
+        library.descend.restype = None
+        library.layers_new.argtypes = [ctypes.c_int64]
+        library.layers_new.restype = ctypes.c_void_p
+        library.layers_free.argtypes = [ctypes.c_void_p]
+        library.layers_free.restype = None
+        library.layers_bytes.argtypes = [ctypes.c_void_p]
+        library.layers_bytes.restype = ctypes.c_int64
+    return library
+
+
+def _is_ready(array: NDArray, kind: str) -> bool:
+    has_type = array.dtype == _DTYPES[kind] and array.flags.writeable
+    return has_type and array[0].flags.c_contiguous and array.strides[0] >= 0

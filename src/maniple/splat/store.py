@@ -1,0 +1,161 @@
+"""Find the splat scene of a model: shipped with the package, made earlier, or made now."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+from maniple.sim.fast.support import geom_colours, visible_geoms
+from maniple.sim.renderer import RenderSource
+from maniple.splat.bake import GAUSSIANS, bake
+from maniple.splat.fit import FitConfig, fit
+from maniple.splat.poses import Moment, PoseSource, draw_moments
+from maniple.splat.scene import Scene, read_scene, write_scene
+from maniple.splat.views import Views, draw_views
+
+SHIPPED = Path(__file__).parent / "scenes"
+CACHE_VARIABLE = "MANIPLE_CACHE"
+TRAINING_POSES, TRAINING_SIZE = 72, (128, 128)
+FIRST_PART = 0.25
+"""So many of the Gaussians are there from the beginning; the others come where they are needed."""
+MOST_SEEN = 64
+KEY_LENGTH = 12
+
+Tell = Callable[[int], None]
+
+
+def scene_for(source: RenderSource) -> Scene:
+    """Return the scene that a source names, or that of its model, which may have to be made."""
+    named = getattr(source, "scene", None)
+    if named:
+        return read_scene(named)
+    found = find_scene(source.model)
+    return read_scene(found if found is not None else make_and_keep(source))
+
+
+def find_scene(model: mujoco.MjModel) -> Path | None:
+    """Return the scene file of a model, or None where none has been made yet."""
+    for folder in (SHIPPED, cache_folder()):
+        path = folder / scene_name(model)
+        if path.is_file():
+            return path
+    return None
+
+
+def scene_name(model: mujoco.MjModel) -> str:
+    """Return how the scene file of a model is called: after the model and what it looks like."""
+    return f"{model_name(model)}-{looks(model)}.yaml"
+
+
+def model_name(model: mujoco.MjModel) -> str:
+    """Return the name that a model was given."""
+    name = model.names[: model.names.index(b"\0")].decode("ascii", "replace")
+    return "".join(c if c.isalnum() or c in "_-" else "_" for c in name)[:60] or "scene"
+
+
+def looks(model: mujoco.MjModel) -> str:
+    """Return a key of all that splats of a model depend on."""
+    digest = hashlib.sha256()
+    shown = np.flatnonzero(visible_geoms(model))
+    bodies = model.geom_bodyid[shown]
+    for body in bodies.tolist():
+        digest.update(model.body(body).name.encode() + b"\0")
+    first = model.body_geomadr[bodies]
+    for array in (
+        model.geom_type[shown],
+        shown - first,
+        model.geom_size[shown],
+        model.geom_pos[shown],
+        model.geom_quat[shown],
+        geom_colours(model)[shown],
+        model.mesh_vert,
+        model.cam_fovy,
+        model.light_diffuse,
+        model.vis.headlight.diffuse,
+    ):
+        # The last digits may differ from one version of MuJoCo to the next.
+        digest.update(np.round(np.asarray(array, np.float64), 5).tobytes())
+    return digest.hexdigest()[:KEY_LENGTH]
+
+
+def make_and_keep(source: RenderSource) -> Path:
+    """Make the scene of a source's model, unless another process does so meanwhile."""
+    folder = cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / scene_name(source.model)
+    with (folder / f"{path.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.is_file():
+            with _progress(f"Splats of {model_name(source.model)}", FitConfig.steps) as tell:
+                keep(make_scene(source.model, seen_in(source), tell=tell), path)
+    return path
+
+
+def make_scene(
+    model: mujoco.MjModel,
+    seen: list[Moment],
+    count: int = GAUSSIANS,
+    config: FitConfig | None = None,
+    tell: Tell | None = None,
+) -> Scene:
+    """Bake a model and refine it, from states around those that were seen."""
+    config = config or FitConfig(count=count)
+    source, views = training_views(model, seen)
+    baked = bake(model, source, views, int(FIRST_PART * count))
+    return fit(baked, source, views, config, tell)
+
+
+def training_views(model: mujoco.MjModel, seen: list[Moment]) -> tuple[PoseSource, Views]:
+    """Draw a model in states around those that were seen, through its cameras."""
+    source = PoseSource(model, draw_moments(model, seen, TRAINING_POSES), jitter_seed=1)
+    return source, draw_views(source, len(source), TRAINING_SIZE)
+
+
+def seen_in(source: RenderSource) -> list[Moment]:
+    """Return the states of a source's rows."""
+    xpos, has_rows = source.field("xpos")
+    rows = min(len(xpos), MOST_SEEN) if has_rows else 1
+    return [Moment.of(source.load(row)[1]) for row in range(rows)]
+
+
+def keep(scene: Scene, path: Path) -> None:
+    """Write a scene so that it is whole or not there."""
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        write_scene(scene, Path(folder) / path.name)
+        # The scene file goes last: who finds it finds its clouds, too.
+        for file in sorted(Path(folder).iterdir(), key=lambda file: file.name == path.name):
+            file.replace(path.parent / file.name)
+
+
+def cache_folder() -> Path:
+    """Return where scenes are kept between runs."""
+    chosen = os.environ.get(CACHE_VARIABLE)
+    if chosen:
+        return Path(chosen) / "splats"
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "maniple" / "splats"
+
+
+@contextmanager
+def _progress(title: str, total: int) -> Iterator[Tell | None]:
+    """Show a bar where somebody looks, and one line where nobody does."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        console.print(f"{title} are made once, in about a minute ...", highlight=False)
+        yield None
+        return
+    columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True, refresh_per_second=5) as progress:
+        line = progress.add_task(f"{title} (made once)", total=total)
+        yield lambda count: progress.advance(line, count)
