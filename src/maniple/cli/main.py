@@ -23,6 +23,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "train adversarial": ("maniple.cli.train.adversarial", "Phase 3: explorer against model."),
     "world report": ("maniple.cli.world_report", "Make one page of a world-model run."),
     "eval": ("maniple.cli.eval", "Measure a trained policy, and film its best and worst."),
+    "report": ("maniple.cli.report", "One page about runs, with a fair comparison of policies."),
     "plot": ("maniple.cli.plot", "Draw the learning curves of runs."),
     "bench": ("maniple.cli.bench.run", "Measure how fast a task is stepped."),
     "bench limit": ("maniple.cli.bench.limit", "Measure what the physics alone would allow."),

@@ -29,6 +29,8 @@ class Evaluation:
     returns: list[float] = field(repr=False)
     lengths: list[int] = field(repr=False)
     seeds: list[int] = field(repr=False)
+    solved: list[bool] = field(default_factory=list, repr=False)
+    """Which episodes were solved; empty where success has no meaning."""
 
     @property
     def success_rate(self) -> float:
@@ -90,6 +92,7 @@ def evaluate(
         results[:, 0].tolist(),
         results[:, 1].astype(int).tolist(),
         [first_seed + k for k in range(episodes)],
+        results[:, 2].astype(bool).tolist() if has_success else [],
     )
 
 
