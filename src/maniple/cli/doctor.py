@@ -96,6 +96,28 @@ def _compiled() -> Iterator[Finding]:
         yield Finding("renderer", WARN, found, fix)
 
 
+def _splat() -> Iterator[Finding]:
+    """Step the mobile Piper, which draws splats by itself."""
+    from maniple.registry import make_vec
+    from maniple.splat.raster import compiled_library
+
+    fix = "apt-get install g++ python3-dev && pip install -c constraints.txt -e ."
+    if compiled_library() is None:
+        found = "the rasteriser of splats is not compiled: a picture takes seconds"
+        yield Finding("splat", WARN, found, fix)
+        return
+    envs = make_vec("PiperMobileRobot-v0", 2)
+    try:
+        envs.reset(seed=0)
+        obs, *_ = envs.step(envs.action_space.sample() * 0)
+        is_seen = obs["rgb"].std() > 5
+        renderer = envs.get_attr("renderer")[0]
+    finally:
+        envs.close()
+    text = f"PiperMobileRobot-v0 steps and is drawn by {renderer!r}"
+    yield Finding("splat", OK if is_seen else FAIL, text if is_seen else f"{text}, but blank")
+
+
 def _cores() -> Iterator[Finding]:
     from maniple.core.rank import Rank, allowed_cpus, cgroup_cpus
 
@@ -260,6 +282,7 @@ CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     _python,
     _packages,
     _compiled,
+    _splat,
     _cores,
     _memory,
     _shared_memory,
