@@ -54,7 +54,8 @@ def _apart(arrays: dict[str, NDArray]) -> list[Episode]:
         # Every episode before this one has a frame more than actions.
         frames, moves = slice(step + number, step + number + length + 1), slice(step, step + length)
         obs = {n.removeprefix("obs."): a[frames] for n, a in arrays.items() if n.startswith("obs.")}
-        flags = (bool(flag) for flag in arrays["flags"][number])
-        found.append(Episode(obs, arrays["action"][moves], arrays["reward"][moves], *flags))
+        terminated, truncated, success = arrays["flags"][number].astype(bool).tolist()
+        action, reward = arrays["action"][moves], arrays["reward"][moves]
+        found.append(Episode(obs, action, reward, terminated, truncated, success))
         step += length
     return found
