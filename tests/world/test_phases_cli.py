@@ -4,6 +4,7 @@ import json
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from safetensors.numpy import load_file
@@ -12,6 +13,7 @@ from maniple.cli.main import ALIASES
 from maniple.cli.train import adversarial, student, teacher
 from maniple.core.errors import BadConfig
 from maniple.world.config import read_config
+from maniple.world.episode_cache import load_cached
 
 
 def lines(folder):
@@ -248,9 +250,24 @@ def test_a_dataset_as_the_source(inside, tmp_path):
     words = ["--task", "so101/Reach-v0", "--episodes", "4", "--cameras", "front", "wrist"]
     inside("demos", "record", *words, "--image-size", "32", "32", "--out", tmp_path / "demos")
     short = ["--num-episodes", "2", "--updates-per-episode", "1", "--batch-size", "2"]
+    short += ["--cache", tmp_path / "cache"]
     inside("train", "teacher", "--dataset", tmp_path / "demos", "--task", "so101/Reach-v0", *short,
            "--sequence-length", "3", "--output-dir", tmp_path / "run")  # fmt: skip
     state = json.loads((tmp_path / "run/checkpoint-2/state.json").read_text())
     shapes = state["state"]["dict"]["learner"]["dict"]["shapes"]["dict"]
     assert [name["value"] for name in shapes["cameras"]["list"]] == ["front_rgb", "wrist_rgb"]
     assert "loss/picture" in lines(tmp_path / "run")[-1]
+    check_cache(tmp_path)
+
+
+def check_cache(tmp_path):
+    """What was decoded once is read again bit by bit, and not for another dataset."""
+    (file,) = (tmp_path / "cache").iterdir()
+    plain, again = (load_cached(tmp_path / "demos", c) for c in (None, tmp_path / "cache"))
+    for a, b in zip(plain, again, strict=True):
+        assert all(np.array_equal(a.obs[n], b.obs[n]) for n in a.obs)
+        assert np.array_equal(a.action, b.action) and a.success == b.success
+    (tmp_path / "demos/meta/more").write_text("changed")
+    load_cached(tmp_path / "demos", tmp_path / "cache")
+    assert len(list((tmp_path / "cache").iterdir())) == 2
+    assert file.exists()

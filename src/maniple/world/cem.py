@@ -27,12 +27,14 @@ class CEMConfig:
     own: float = 0.53
     """Part of the noise that every step has for itself."""
     least_spread: float = 0.05
+    takes_best: bool = False
+    """Return the best plan instead of the mean of the elites: bolder, and rougher."""
 
 
 def plan(cost: Cost, mean: Tensor, config: CEMConfig, rng: torch.Generator) -> Tensor:
     """Improve plans (B, horizon, action_size) within -1 and 1; return the improved mean."""
     rows, horizon, size = mean.shape
-    spread = torch.full_like(mean, config.spread)
+    spread, boldest = torch.full_like(mean, config.spread), mean
     for _ in range(config.iterations):
         shared = torch.randn(rows, config.samples, 1, size, generator=rng)
         own = torch.randn(rows, config.samples, horizon, size, generator=rng)
@@ -43,7 +45,8 @@ def plan(cost: Cost, mean: Tensor, config: CEMConfig, rng: torch.Generator) -> T
         best = cost(plans).topk(config.elites, dim=1, largest=False).indices
         elite = plans.gather(1, best[:, :, None, None].expand(-1, -1, horizon, size))
         mean, spread = elite.mean(1), elite.std(1).clamp_min(config.least_spread)
-    return mean
+        boldest = elite[:, 0]
+    return boldest if config.takes_best else mean
 
 
 def moved_on(mean: Tensor, steps: int = 1) -> Tensor:

@@ -153,6 +153,9 @@ class TeacherConfig:
     dataset: Path | None = None
     """Learn from this LeRobot dataset instead of playing."""
 
+    cache: Path | None = None
+    """Keep the dataset's decoded pictures in this folder; the next run reads them from there."""
+
     def __post_init__(self) -> None:
         at_least("history", self.history, 2)
         at_least("heads", self.heads, 2)

@@ -35,7 +35,8 @@ class MpcExplorer:
         self.constraint = 0.0
         """Weight of keeping plans near what `support` knows."""
         self.support: Support | None = None
-        self._cem = CEMConfig(config.horizon, config.samples, 2, max(2, config.samples // 8))
+        elites = max(2, config.samples // 8)
+        self._cem = CEMConfig(config.horizon, config.samples, 2, elites, takes_best=True)
         self._rng = torch.Generator()
         self._plan: Tensor | None = None
         self._left = 0

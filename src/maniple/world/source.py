@@ -14,6 +14,7 @@ from maniple.data.episode import Episode
 from maniple.data.sequence_buffer import SequenceBuffer, kept
 from maniple.run.ranks import Ranks
 from maniple.world.config import WorldConfig
+from maniple.world.episode_cache import load_cached
 from maniple.world.make import HELD_OUT_SEED, make_envs, make_player, round_seed, state_names
 from maniple.world.rounds import play
 from maniple.world.shapes import Shapes
@@ -67,10 +68,8 @@ class DatasetSource:
     """Hands out the episodes of a LeRobot dataset once, each rank its own."""
 
     def __init__(self, config: WorldConfig, ranks: Ranks) -> None:
-        from maniple.data.demos import load
-
         assert config.teacher.dataset is not None
-        found = load(config.teacher.dataset)
+        found = load_cached(config.teacher.dataset, config.teacher.cache)
         if len(found) < 2 * ranks.world_size:
             raise BadConfig(
                 f"{config.teacher.dataset} has {len(found)} episodes; {2 * ranks.world_size} are "

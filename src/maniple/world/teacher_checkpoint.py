@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,8 +71,6 @@ def load_teacher(path: str | Path | None, flag: str = "--teacher-path") -> Loade
     model: Any = make_model(shapes, teacher, 0)
     load_strictly(model, state["updater"]["model"], str(checkpoint.path))
     model.eval()
-    from dataclasses import replace
-
     return LoadedTeacher(model, shapes, replace(config, teacher=teacher), checkpoint)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -33,12 +34,16 @@ TRAINERS = {
     "adversarial": "maniple.world.oppose",
 }
 SPELLINGS = {
-    "--run-dir": "--output-dir",
-    "--gradient-accumulation-steps": "--gradient-accumulation",
-    "--lr": "--learning-rate",
+    "run-dir": "output-dir",
+    "gradient-accumulation-steps": "gradient-accumulation",
+    "lr": "learning-rate",
 }
-PREFIXED = (*PHASES,)
-"""Sections whose settings have their section's name in the flag; the others' have not."""
+"""Other words for settings."""
+TEACHERS = {
+    ("student", "teacher-checkpoint"): "teacher-path",
+    ("adversarial", "teacher-path"): "teacher-checkpoint",
+}
+"""Both phases take the teacher by either name."""
 
 
 def prepare(phase: str, options: Any, words: list[str]) -> list[str]:
@@ -68,27 +73,30 @@ def _sections(options: Any) -> dict[str, list[str]]:
 
 
 def _flag(word: str, phase: str, sections: dict[str, list[str]]) -> str:
+    """Return the flag that a word means; a word that is no flag stays as it is."""
     head, equals, tail = word.partition("=")
-    is_dotted = equals and head.partition(".")[0] in sections
+    is_dotted = bool(equals) and head.partition(".")[0] in sections
     if not head.startswith("--") and not is_dotted:
         return word
     name = head.removeprefix("--").replace("_", "-")
-    name = SPELLINGS.get(f"--{name}", f"--{name}").removeprefix("--")
-    no, is_no = name.removeprefix("no-"), name.startswith("no-")
-    section, dot, rest = no.partition(".")
-    if dot and section in sections and section not in PREFIXED:
-        no = rest
+    is_off = name.startswith("no-")
+    name = _placed(
+        SPELLINGS.get(name.removeprefix("no-"), name.removeprefix("no-")), phase, sections
+    )
+    if is_off:
+        section, dot, last = name.rpartition(".")
+        name = f"{section}{dot}no-{last}"
+    return f"--{name}{equals}{tail}"
+
+
+def _placed(name: str, phase: str, sections: dict[str, list[str]]) -> str:
+    """Put a setting's section in front of it, or take it away, as the flags have it."""
+    name = TEACHERS.get((phase, name), name)
+    section, dot, rest = name.partition(".")
+    if dot:
+        return rest if section in sections and section not in PHASES else name
     own = [field.replace("_", "-") for field in sections.get(phase, ())]
-    if not dot and no in own:
-        no = f"{phase}.{no}"
-    if is_no:
-        head_, dot_, tail_ = no.rpartition(".")
-        no = f"{head_}{dot_}no-{tail_}"
-    if phase == "student" and no == "teacher-checkpoint":
-        no = "student.teacher-path"
-    if phase == "adversarial" and no == "teacher-path":
-        no = "adversarial.teacher-checkpoint"
-    return f"--{no}{equals}{tail}"
+    return f"{phase}.{name}" if name in own else name
 
 
 def _with_resume_folder(words: list[str]) -> list[str]:
@@ -127,8 +135,6 @@ def defaults(phase: str, options: Any, words: Sequence[str]) -> Any:
 
 
 def _in_folder(config: WorldConfig, phase: str, path: Path) -> WorldConfig:
-    from dataclasses import replace
-
     return replace(config, **{phase: replace(getattr(config, phase), output_dir=path)})
 
 
@@ -167,8 +173,6 @@ def run(phase: str, options: Any) -> dict[str, Any]:
             f"{folder} holds no whole checkpoint to go on from. Begin without --resume, or take "
             "--auto-resume, which begins where nothing is."
         )
-    import importlib
-
     train = importlib.import_module(TRAINERS[phase]).train
     total = config.adversarial.total_iterations if phase == "adversarial" else None
     stop = Stop(total or config.training.num_episodes, None, config.training.max_minutes)

@@ -1,0 +1,132 @@
+"""Every flag changes what happens, not only what is parsed."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file
+
+from maniple.core.errors import BadConfig
+from maniple.run.ranks import Ranks
+from maniple.world import probe as probes
+from maniple.world.probe import Probe
+from maniple.world.quality import HorizonQuality, Quality
+
+
+def last(folder):
+    return json.loads((folder / "episode_metrics.jsonl").read_text().splitlines()[-1])
+
+
+def weights(folder, episode):
+    """Everything that was learned, and where the gripper was, as bytes."""
+    arrays = load_file(folder / f"checkpoint-{episode}/weights.safetensors")
+    kinds = (".updater.model.", ".explorer.", ".coverage.")
+    chosen = sorted(name for name in arrays if any(kind in name for kind in kinds))
+    return b"".join(arrays[name].tobytes() for name in chosen)
+
+
+def test_buffer_and_time_and_threads(inside, small, tmp_path):
+    words = ["train", "wm", "1", "2", *small, "--num-episodes", "3"]
+    inside(*words, "--buffer-frames", "30", "--torch-threads", "2", "--output-dir", tmp_path / "a")
+    assert last(tmp_path / "a")["replay"] == 30 and torch.get_num_threads() == 2
+    answer = inside(*words, "--max-minutes", "0", "--output-dir", tmp_path / "b", "--json").out
+    assert json.loads(answer.strip().splitlines()[-1])["stopped_by"] == "minutes"
+    told = inside(*words, "--device", "cuda", "--output-dir", tmp_path / "c", code=2).err
+    assert "no CUDA GPU" in told or torch.cuda.is_available()
+
+
+WAYS = {
+    "student": {
+        "algorithm": ["--algorithm", "ppo"], "horizon": ["--horizon", "2"],
+        "samples": ["--samples", "12"], "action_cost": ["--action-cost", "50"],
+        "disagreement": ["--disagreement", "0.001", "--action-cost", "1"],
+    },
+    "adversarial": {
+        "replay_share": ["--replay-share", "0.9"], "prioritise": ["--no-prioritise"],
+        "warm_up": ["--warm-up", "3"], "constraint": ["--constraint", "20"],
+        "pool": ["--pool", "1"], "control": ["--seed", "3"],
+    },
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("phase", WAYS)
+def test_settings_of_later_phases(inside, small, tmp_path, teacher_dir, phase):
+    count = {"student": ["--num-episodes", "3", "--horizon", "4", "--samples", "8"],
+             "adversarial": ["--total-iterations", "12", "--warm-up", "1"]}[phase]  # fmt: skip
+    words = ["train", phase, "1", "2", *small, "--teacher-path", teacher_dir, *count]
+    episode = 3 if phase == "student" else 12
+    found = {}
+    for name, more in {"plain": [], **WAYS[phase], "again": []}.items():
+        inside(*words, *more, "--output-dir", tmp_path / name)
+        found[name] = weights(tmp_path / name, episode)
+    assert found.pop("again") == found["plain"]
+    same = [name for name in found if name != "plain" and found[name] == found["plain"]]
+    assert not same
+
+
+@pytest.mark.parametrize("name", ["memory_approach", "uncertainty", "raw_error"])
+def test_weights_of_rewards_count(inside, small, tmp_path, teacher_dir, name):
+    flag = f"--{name.replace('_', '-')}"
+    words = ["train", "student", "1", "2", *small, "--teacher-path", teacher_dir, "--num-episodes"]
+    words += ["1", "--algorithm", "ppo", "--disagreement", "0", "--action-cost", "0", flag, "2.0"]
+    inside(*words, "--output-dir", tmp_path / "run")
+    found = last(tmp_path / "run")
+    assert found["reward/total"] == pytest.approx(2 * found[f"reward/{name}"], rel=1e-4)
+    assert found["reward/total"] != 0
+
+
+def test_memory_approach_needs_a_memory(inside, small, tmp_path):
+    folder = tmp_path / "latent"
+    inside("train", "wm", "1", "1", *small, "--num-episodes", "1", "--model", "latent",
+           "--output-dir", folder)  # fmt: skip
+    words = ["train", "student", "1", "1", *small, "--teacher-path", folder, "--num-episodes", "1"]
+    told = inside(*words, "--memory-approach", "1", "--output-dir", tmp_path / "s", code=2)
+    assert "memory_approach needs a teacher with a memory" in told.err
+
+
+class Remembering:
+    """An updater whose weights are one number."""
+
+    def __init__(self):
+        self.model, self.number, self.forgot = None, 0.0, 0
+
+    def weights(self):
+        return {"w": np.array([self.number])}
+
+    def load_weights(self, weights):
+        self.number = float(weights["w"][0])
+
+    def forget_momentum(self):
+        self.forgot += 1
+
+
+@pytest.mark.parametrize(("guard", "rolled"), [(0.5, True), (3.0, False), (0.0, False)])
+def test_the_guard_rolls_back(monkeypatch, guard, rolled):
+    """A fall of two decibels is undone where the guard says half a decibel."""
+    said = iter([10.0, 11.0, 9.0])
+    make = lambda db: HorizonQuality(1, db, 0, 0, 0, db, 0, 0, 0)  # noqa: E731
+    monkeypatch.setattr(
+        probes, "measure", lambda *_: Quality([make(next(said))], float("nan"), 1, 0)
+    )
+    probe, updater = Probe(None, guard, Ranks()), Remembering()
+    for number in (1.0, 2.0):
+        updater.number = number
+        assert not probe.look(updater)
+    updater.number = 3.0
+    assert probe.look(updater) is rolled
+    assert updater.number == (2.0 if rolled else 3.0) and updater.forgot == int(rolled)
+    assert probe.metrics()["probe/rollbacks"] == int(rolled)
+
+
+def test_bad_settings_are_told():
+    from maniple.world.config import AdversarialConfig, EnvironmentConfig, TrainingConfig
+
+    for make in (lambda: TrainingConfig(steps_per_episode=2, sequence_length=5),
+                 lambda: TrainingConfig(mixed_precision="half"),
+                 lambda: EnvironmentConfig(image_size=(60, 64)),
+                 lambda: EnvironmentConfig(cameras=()),
+                 lambda: AdversarialConfig(replay_share=2.0)):  # fmt: skip
+        with pytest.raises(BadConfig):
+            make()
