@@ -125,7 +125,9 @@ def one(library, rng, layers, lanes):
     order.free_view.mat[:] = np.eye(3).ravel().tolist()
     for _ in range(2):
         kept = layers if rng.random() < 0.7 else None
-        failed = library.render(ctypes.byref(struct), ctypes.byref(table), ctypes.byref(order), kept)
+        failed = library.render(
+            ctypes.byref(struct), ctypes.byref(table), ctypes.byref(order), kept
+        )
         assert failed == 0
     for kind, picture in pictures:
         if kind == "segmentation":
