@@ -163,7 +163,8 @@ def _synthetic() -> dict[str, Any]:
         times = best(contenders, ROWS, 2)
         answer[count] = {name: round(ms, 3) for name, ms in times.items()}
         answer[count] |= {"images/s": round(1e3 / times["moving"])}
-        moving.close(), kept.close()
+        moving.close()
+        kept.close()
     return answer
 
 
@@ -241,9 +242,8 @@ print(imported - began, time.process_time() - imported,
 
     runs = []
     for _ in range(5):
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        )
+        order = [sys.executable, "-c", code]
+        done = subprocess.run(order, capture_output=True, text=True, check=True)
         runs.append([float(word) for word in done.stdout.split()])
     imported, first, memory, kept = np.min(runs, 0)
     library = next(SPLAT.glob("_raster*.so"))

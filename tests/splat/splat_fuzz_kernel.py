@@ -10,8 +10,21 @@ import numpy as np
 
 from maniple.sim.fast.structs import Field, FreeView
 from maniple.splat.structs import (
-    CHUNK, COLOUR, DISC, GRADIENTS, KINDS, LOG2_OPACITY, ROW_FIELDS, Chunk, CloudStruct, Descent,
-    Group, Order, Output, Rows, Training,
+    CHUNK,
+    COLOUR,
+    DISC,
+    GRADIENTS,
+    KINDS,
+    LOG2_OPACITY,
+    ROW_FIELDS,
+    Chunk,
+    CloudStruct,
+    Descent,
+    Group,
+    Order,
+    Output,
+    Rows,
+    Training,
 )  # fmt: skip
 
 ODD = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, 1e38, -1e38, -1.0])
@@ -85,7 +98,8 @@ def one(library, rng, layers, lanes):
     bodies, labels, rows = int(rng.integers(1, 4)), int(rng.integers(1, 5)), int(rng.integers(1, 3))
     struct, lights, total = cloud(rng, bodies, labels, keep)
     sizes = {"xpos": (bodies, 3), "xmat": (bodies, 9), "cam_xpos": (2, 3), "cam_xmat": (2, 9),
-             "cam_fovy": (2, 1)} | {n: (lights + 1, 3) for n in ROW_FIELDS if n[:5] == "light"}  # fmt: skip
+             "cam_fovy": (2, 1)}  # fmt: skip
+    sizes |= {name: (lights + 1, 3) for name in ROW_FIELDS if name.startswith("light")}
     table = Rows()
     for name in ROW_FIELDS:
         values = rng.normal(size=(rows, *sizes[name]))

@@ -52,7 +52,7 @@ def test_points_that_were_measured_by_hand():
 
 
 def test_poses_of_cameras():
-    model, data = model_and_data()
+    _, data = model_and_data()
     pos = data.cam_xpos.copy()
     turn = np.array([m.reshape(3, 3) @ FLIP for m in data.cam_xmat])
     check(align(References(to_capture(pos), pos, TURN @ turn, turn)))
