@@ -17,6 +17,7 @@ import argparse
 import ctypes
 import json
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -238,8 +239,6 @@ render_still(renderer, 0, 0, 128, 128)
 print(imported - began, time.process_time() - imported,
       (psutil.Process().memory_info().rss - memory) / 1e6, renderer.raster.kept_bytes / 1e6)
 """
-    import sys
-
     runs = []
     for _ in range(5):
         order = [sys.executable, "-c", code]
@@ -291,13 +290,13 @@ def sheet(path: Path) -> str:
 def environments() -> dict[str, Any]:
     """PiperMobileRobot-v0: steps per second and memory, ours and SyncVectorEnv."""
     import gymnasium
-    import psutil
 
     import maniple
 
     answer: dict[str, Any] = {}
     for count in (1, 4, 8, 10):
         rates: dict[str, float] = {"ours": 0.0, "sync": 0.0}
+        work: dict[str, float] = {"ours": float("inf"), "sync": float("inf")}
         kinds: dict[str, Any] = {
             "ours": maniple.make_vec("PiperMobileRobot-v0", num_envs=count),
             "sync": gymnasium.vector.SyncVectorEnv([_one_env for _ in range(count)]),
@@ -308,22 +307,37 @@ def environments() -> dict[str, Any]:
             for name, envs in kinds.items():
                 actions = np.zeros(envs.action_space.shape, np.float32)
                 steps = 30
-                began = perf_counter()
+                began, cpu = perf_counter(), process_time()
                 for _ in range(steps):
                     envs.step(actions)
                 rates[name] = max(rates[name], steps * count / (perf_counter() - began))
-        kinds["sync"].close()
-        processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
-        memory = sum(p.memory_full_info().pss for p in processes) / 1e6
-        kinds["ours"].close()
+                work[name] = min(work[name], (process_time() - cpu) / steps / count)
+        for envs in kinds.values():
+            envs.close()
         answer[str(count)] = {
             "ours, images/s": round(rates["ours"]),
             "SyncVectorEnv, cache off, one thread": round(rates["sync"]),
             "ratio": round(rates["ours"] / rates["sync"], 2),
-            "PSS of all, MB": round(memory),
+            "ratio of CPU time": round(work["sync"] / work["ours"], 2),
+            "PSS of ours alone, MB": _memory(count),
         }
         print(count, json.dumps(answer[str(count)]))
     return answer
+
+
+def _memory(count: int) -> int:
+    """Memory of a fresh process with environments that have drawn, and of its children, MB."""
+    code = f"""
+import maniple, numpy, psutil
+envs = maniple.make_vec("PiperMobileRobot-v0", num_envs={count})
+envs.reset(seed=0)
+for _ in range(5):
+    envs.step(numpy.zeros(envs.action_space.shape, numpy.float32))
+processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
+print(sum(p.memory_full_info().pss for p in processes) / 1e6)
+"""
+    order = [sys.executable, "-c", code]
+    return round(float(subprocess.run(order, capture_output=True, text=True, check=True).stdout))
 
 
 def _one_env() -> Any:
