@@ -362,7 +362,8 @@ def plot(answer: dict[str, Any], path: Path) -> None:
         for j, name in enumerate(names):
             rate = answer[task]["images/s"].get(name)
             if rate:
-                label = name if k == 0 else None
+                whose = "splat, " if "camera" in name else ""
+                label = f"{whose}{name}" if k == 0 else None
                 axes.bar(k + 0.16 * (j - 2), rate, 0.15, color=LINE_COLOURS[j], label=label)
                 axes.annotate(str(rate), (k + 0.16 * (j - 2), rate), ha="center", va="bottom",
                               fontsize=6)  # fmt: skip
