@@ -176,3 +176,34 @@ def test_turning_the_world_changes_nothing():
         pictures.append(draw(scene, DataSource(model, data), 0)[0])
     assert psnr(pictures[0], pictures[1]) > 80
     assert psnr(pictures[0], pictures[2]) > 80
+
+
+def test_without_a_compiler_numpy_draws_the_same():
+    """Slowly: every kind, a still camera and one on the link."""
+    scene, source = compiled(
+        part(random_cloud(80, 1)), part(random_cloud(40, 2, box=0.2), "link", is_lit=True)
+    )
+    pictures = []
+    for is_compiled in (True, False):
+        raster = Raster(scene, source)
+        raster._library = raster._library if is_compiled else None
+        assert raster.variant in ("avx2", "baseline") if is_compiled else raster.variant == "numpy"
+        out = {
+            (camera, kind): np.empty((1, 40, 48, *((3,) if kind == "rgb" else ())), DTYPES[kind])
+            for camera in (0, 2, -1)
+            for kind in ("rgb", "depth", "segmentation")
+        }
+        raster.render([0], [0, 2, -1], ("rgb", "depth", "segmentation"), out)
+        pictures.append(out)
+    for key, picture in pictures[0].items():
+        other = pictures[1][key]
+        if key[1] == "rgb":
+            assert np.abs(picture.astype(int) - other).max() <= 1
+        else:
+            assert np.mean(~np.isclose(picture, other, rtol=1e-3)) < 0.005
+
+
+def test_the_slower_instructions_can_be_asked_for(monkeypatch):
+    scene, source = compiled(part(random_cloud(10)))
+    monkeypatch.setenv("MANIPLE_LANES", "4")
+    assert Raster(scene, source).variant == "baseline"

@@ -94,6 +94,15 @@ def _compiled() -> Iterator[Finding]:
     else:
         found = f"the renderer of primitives is not compiled: pictures take much longer{why}"
         yield Finding("renderer", WARN, found, fix)
+    from maniple.splat.raster import compiled_library as compiled_raster
+
+    raster = compiled_raster()
+    if raster is not None:
+        how = "AVX2, 8 pixels at a time" if best_width(raster) == 8 else "4 pixels at a time"
+        yield Finding("splats", OK, f"Gaussian splats are drawn on the processor ({how})")
+    else:
+        found = f"the rasteriser of splats is not compiled: a picture takes about a second{why}"
+        yield Finding("splats", WARN, found, fix)
 
 
 def _splat() -> Iterator[Finding]:

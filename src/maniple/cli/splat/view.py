@@ -122,13 +122,10 @@ class Page:
                 wxyz=quats_of(turn[None])[0],
                 position=pos[camera],
             )
-        eye, middle = pos[0], self._source.model.stat.center
-        self._server.initial_camera.position = tuple(eye.tolist())
-        self._server.initial_camera.look_at = tuple(
-            (
-                eye - mat[0].reshape(3, 3)[:, 2] * max(0.5, float(np.linalg.norm(eye - middle)))
-            ).tolist()
-        )
+        # From behind the first camera, at what it looks at.
+        back = mat[0].reshape(3, 3)[:, 2]
+        self._server.initial_camera.position = tuple((pos[0] + 0.4 * back).tolist())
+        self._server.initial_camera.look_at = tuple((pos[0] - 0.5 * back).tolist())
         self._server.initial_camera.up = (0.0, 0.0, 1.0)
 
     def show(self, frame: int) -> None:

@@ -127,7 +127,6 @@ class OnWheels(PiperTask):
     base = (0.15, 0.0, -0.133)
     surface_m = 0.741
     front_scale = 1.6
-    cameras = ("front", "wrist", "overhead", "3rd")
     shoulder = tuple(np.add((0.15, 0.0, -0.133), MOUNTS[LEFT]).tolist())
 
     def configure(self, config: EnvConfig) -> None:

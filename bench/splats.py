@@ -1,0 +1,378 @@
+"""Measure splats: CPU time per picture, likeness to MuJoCo, whole environments, a plot.
+
+    python bench/splats.py                      # milliseconds per picture, and ratios
+    python bench/splats.py --plot splats.png
+    python bench/splats.py --likeness           # shipped scenes against fast and MuJoCo's GL
+    python bench/splats.py --sheet sheet.png    # MuJoCo | splat | hybrid, to look at
+    python bench/splats.py --envs               # PiperMobileRobot-v0 against SyncVectorEnv
+
+Times are CPU times of the process (software GL has threads of its own), the best of five rounds in
+which the contenders take turns.
+Images per second are one second divided by that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+
+from maniple.cli.splat.likeness import held_out
+from maniple.cli.splat.subject import load_subject
+from maniple.data.video import save_png, tile
+from maniple.registry import recipe
+from maniple.sim.fast.renderer import FastRenderer
+from maniple.sim.gl_renderer import GLRenderer
+from maniple.sim.renderer import make_renderer, render_still
+from maniple.splat.cloud import Cloud, make_cloud
+from maniple.splat.compiled import CompiledScene
+from maniple.splat.poses import PoseSource
+from maniple.splat.quality import likeness
+from maniple.splat.raster import LAYER_BYTES, STAGES, Raster
+from maniple.splat.scene import Part, Scene, read_scene
+from maniple.splat.store import find_scene
+from maniple.splat.views import draw_views
+
+TASKS = ("piper/AppleInBowl-v0", "so101/LiftCube-v0", "panda/OpenDrawer-v0", "PiperMobileRobot-v0")
+ROWS, ROUNDS, SIZE = 8, 5, 128
+SPLAT = Path(__file__).parents[1] / "src/maniple/splat"
+
+
+def main() -> None:
+    """Do what was asked, and print it."""
+    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    options.add_argument("--plot", type=Path, help="draw the table as a PNG")
+    options.add_argument("--likeness", action="store_true")
+    options.add_argument("--sheet", type=Path)
+    options.add_argument("--envs", action="store_true")
+    options.add_argument("--json", action="store_true")
+    given = options.parse_args()
+    if given.likeness:
+        answer: Any = compare()
+    elif given.sheet:
+        answer = sheet(given.sheet)
+    elif given.envs:
+        answer = environments()
+    else:
+        answer = speed()
+        if given.plot:
+            plot(answer, given.plot)
+    if given.json:
+        print(json.dumps(answer))
+
+
+def best(contenders: dict[str, Callable[[], None]], pictures: int, times: int = 6) -> dict:
+    """Milliseconds per picture of each contender, the best of rounds in which they take turns."""
+    found = dict.fromkeys(contenders, float("inf"))
+    for work in contenders.values():
+        work()
+    for _ in range(ROUNDS):
+        for name, work in contenders.items():
+            began = process_time()
+            for _ in range(times):
+                work()
+            found[name] = min(found[name], (process_time() - began) / times / pictures)
+    return {name: 1e3 * seconds for name, seconds in found.items()}
+
+
+def speed() -> dict[str, Any]:
+    """Fitted scenes, synthetic scenes, instruction sets, threads, and other renderers."""
+    answer: dict[str, Any] = {}
+    for task in TASKS[:3]:
+        answer[task] = _fitted(task)
+    answer["synthetic"] = _synthetic()
+    answer["variants"] = _variants()
+    answer["start"] = _start()
+    for name, values in answer.items():
+        print(name, json.dumps(values))
+    return answer
+
+
+def _group(task: str, threads: int = 1) -> Any:
+    group: Any = recipe(task, {}).group(ROWS, threads)
+    group.reset(np.arange(ROWS), list(range(ROWS)))
+    return group
+
+
+def _drawer(renderer: Any, camera: int, **more: Any) -> Callable[[], None]:
+    out = {(camera, "rgb"): np.empty((ROWS, SIZE, SIZE, 3), np.uint8)}
+    return lambda: renderer.render(list(range(ROWS)), [camera], ("rgb",), out, **more)
+
+
+def _fitted(task: str) -> dict[str, Any]:
+    group = _group(task)
+    path = find_scene(group.model)
+    assert path is not None
+    scene = CompiledScene(read_scene(path), group.model)
+    moving, kept = Raster(scene, group.source, 0), Raster(scene, group.source, LAYER_BYTES)
+    fast = FastRenderer(group.source, (SIZE, SIZE), "lean")
+    bare = FastRenderer(group.source, (SIZE, SIZE), "lean", layer_bytes=0)
+    contenders: dict[str, Callable[[], None]] = {
+        "moving camera": _drawer(moving, 0), "still camera, kept": _drawer(kept, 0),
+        "fast, moving": _drawer(bare, 0), "fast, kept": _drawer(fast, 0),
+    }  # fmt: skip
+    try:
+        contenders["mujoco"] = _drawer(GLRenderer(group.source, (SIZE, SIZE), "lean"), 0)
+    except Exception as error:
+        print(f"no GL here: {error}")
+    times = best(contenders, ROWS)
+    stages = np.zeros(4, np.int64)
+    _drawer(moving, 0, nanoseconds=stages)()
+    still = sum(len(g.cloud) for g in scene.bound if g.is_still)
+    return {
+        "gaussians": len(scene.scene),
+        "still": still,
+        "ms": {name: round(ms, 3) for name, ms in times.items()},
+        "images/s": {name: round(1e3 / ms) for name, ms in times.items()},
+        "stages ms": dict(zip(STAGES, np.round(stages / ROWS / 1e6, 3).tolist(), strict=True)),
+        "kept MB": round(kept.kept_bytes / 1e6, 1),
+    }
+
+
+def room(count: int, seed: int = 0) -> Cloud:
+    """A synthetic room: sizes all over the place, half of it nearly opaque."""
+    rng = np.random.default_rng(seed)
+    means = rng.uniform(-1.5, 1.5, (count, 3)) * [1, 1, 0.6] + [0.3, 0, 0.6]
+    scales = 0.012 * (50_000 / count) ** 0.33 * np.exp(0.7 * rng.normal(size=(count, 3)))
+    opacities = np.where(rng.random(count) < 0.5, rng.uniform(0.02, 0.4, count), 0.95)
+    return make_cloud(means, rng.normal(size=(count, 4)), scales, opacities,
+                      rng.normal(size=(count, 1, 3)))  # fmt: skip
+
+
+def _synthetic() -> dict[str, Any]:
+    """Cost by size; that of a kept scene with the same moving arm should not depend on it."""
+    group = _group(TASKS[0])
+    path = find_scene(group.model)
+    assert path is not None
+    own = read_scene(path)
+    answer = {}
+    for count in (10_000, 50_000, 200_000):
+        parts = (*own.parts, Part(room(count)))
+        alone = CompiledScene(Scene((Part(room(count)),)), group.model)
+        both = CompiledScene(Scene(parts), group.model)
+        moving, kept = Raster(alone, group.source, 0), Raster(both, group.source, 256 << 20)
+        contenders = {"moving": _drawer(moving, 0), "kept, with an arm": _drawer(kept, 0)}
+        times = best(contenders, ROWS, 2)
+        answer[count] = {name: round(ms, 3) for name, ms in times.items()}
+        answer[count] |= {"images/s": round(1e3 / times["moving"])}
+        moving.close()
+        kept.close()
+    return answer
+
+
+def _variants() -> dict[str, Any]:
+    """AVX2, the baseline, what a plain -O3 build would be, and two threads."""
+    group = _group(TASKS[0])
+    path = find_scene(group.model)
+    assert path is not None
+    scene = CompiledScene(read_scene(path), group.model)
+    rasters = {name: Raster(scene, group.source, 0) for name in ("avx2", "baseline", "plain -O3")}
+    rasters["baseline"].lanes = 4
+    with tempfile.TemporaryDirectory() as folder:
+        rasters["plain -O3"]._library = plain_build(Path(folder))
+        times = best({name: _drawer(raster, 0) for name, raster in rasters.items()}, ROWS, 3)
+    two = Raster(scene, _group(TASKS[0], 2).source, 0)
+    walls = {}
+    for name, raster in (("one", rasters["avx2"]), ("two", two)):
+        work = _drawer(raster, 0)
+        work()
+        walls[name] = min(_wall(work) for _ in range(30))
+    return {
+        "ms": {name: round(ms, 3) for name, ms in times.items()},
+        "avx2 against baseline": round(times["baseline"] / times["avx2"], 2),
+        "avx2 against plain -O3": round(times["plain -O3"] / times["avx2"], 2),
+        "two threads against one, wall": round(walls["one"] / walls["two"], 2),
+    }
+
+
+def plain_build(folder: Path) -> ctypes.CDLL:
+    """Compile the eight-wide kernel for any processor, as a build without dispatch would be."""
+    kernel = SPLAT.parent / "sim/kernel"
+    for name in ("lanes.h", "pool.h", "widest.h", "key.h"):
+        text = (kernel / name).read_text().replace('#pragma GCC target("avx2,fma")', "")
+        # Eight lanes by the compiler's own means, without intrinsics of AVX2.
+        (folder / name).write_text(text.replace("defined(__x86_64__)", "defined(__none__)"))
+    for path in SPLAT.iterdir():
+        if path.suffix in (".cc", ".inc", ".h"):
+            text = path.read_text()
+            if path.suffix == ".inc":
+                text = text.replace("defined(__x86_64__)", "defined(__none__)")
+            (folder / path.name).write_text(text)
+    sources = [str(folder / n) for n in ("kernel_avx2.cc", "kernel_base.cc", "raster.cc")]
+    flags = ["-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi"]
+    subprocess.run(
+        ["g++", *flags, "-fPIC", "-shared", f"-I{folder}", *sources, "-o", str(folder / "p.so")],
+        check=True,
+    )
+    return ctypes.CDLL(str(folder / "p.so"))
+
+
+def _wall(work: Callable[[], None]) -> float:
+    began = perf_counter()
+    work()
+    return perf_counter() - began
+
+
+def _start() -> dict[str, Any]:
+    """Size of the extension, memory of a worker, and the first picture after the import."""
+    code = """
+import time, numpy, psutil, maniple.sim.fast.renderer, maniple.envs.group
+from maniple.registry import recipe
+group = recipe("PiperMobileRobot-v0", {}).group(1, 1)
+group.reset(numpy.arange(1), [0])
+memory = psutil.Process().memory_info().rss
+began = time.process_time()
+import maniple.splat.renderer
+imported = time.process_time()
+from maniple.sim.renderer import make_renderer, render_still
+renderer = make_renderer("splat", group.source, (128, 128))
+render_still(renderer, 0, 0, 128, 128)
+print(imported - began, time.process_time() - imported,
+      (psutil.Process().memory_info().rss - memory) / 1e6, renderer.raster.kept_bytes / 1e6)
+"""
+    runs = []
+    for _ in range(5):
+        order = [sys.executable, "-c", code]
+        done = subprocess.run(order, capture_output=True, text=True, check=True)
+        runs.append([float(word) for word in done.stdout.split()])
+    imported, first, memory, kept = np.min(runs, 0)
+    library = next(SPLAT.glob("_raster*.so"))
+    return {
+        "extension kB": round(library.stat().st_size / 1e3),
+        "import ms": round(1e3 * imported),
+        "first picture ms": round(1e3 * first),
+        "more memory MB": round(memory, 1),
+        "of it kept layers MB": round(kept, 1),
+    }
+
+
+def compare() -> dict[str, Any]:
+    """Shipped scenes in states that they have not seen, against fast and against MuJoCo's GL."""
+    answer: dict[str, Any] = {}
+    for task in TASKS:
+        source, views = held_out(task)
+        path = find_scene(source.model)
+        assert path is not None
+        scene = read_scene(path)
+        answer[task] = {"gaussians": len(scene)}
+        for name in ("fast", "mujoco"):
+            other = views if name == "fast" else draw_views(source, len(source), (SIZE, SIZE), name)
+            table = likeness(scene, source, other)
+            answer[task][name] = {c: [round(v, 1) for v in row] for c, row in table.items()}
+        print(task, json.dumps(answer[task]))
+    return answer
+
+
+def sheet(path: Path) -> str:
+    """MuJoCo, splats and hybrid beside each other, one row for each camera of each task."""
+    pictures = []
+    for task in TASKS:
+        model, seen = load_subject(task, 3)
+        source = PoseSource(model, seen[-1:])
+        for camera in range(model.ncam):
+            for name in ("mujoco", "splat", "hybrid"):
+                renderer = make_renderer(name, source, (256, 256))
+                pictures.append(render_still(renderer, 0, camera, 256, 256))
+                renderer.close()
+    save_png(path, tile(pictures, 6))
+    return str(path)
+
+
+def environments() -> dict[str, Any]:
+    """PiperMobileRobot-v0: steps per second and memory, ours and SyncVectorEnv."""
+    import gymnasium
+
+    import maniple
+
+    answer: dict[str, Any] = {}
+    for count in (1, 4, 8, 10):
+        rates: dict[str, float] = {"ours": 0.0, "sync": 0.0}
+        work: dict[str, float] = {"ours": float("inf"), "sync": float("inf")}
+        kinds: dict[str, Any] = {
+            "ours": maniple.make_vec("PiperMobileRobot-v0", num_envs=count),
+            "sync": gymnasium.vector.SyncVectorEnv([_one_env for _ in range(count)]),
+        }
+        for envs in kinds.values():
+            envs.reset(seed=0)
+        for _ in range(ROUNDS):
+            for name, envs in kinds.items():
+                actions = np.zeros(envs.action_space.shape, np.float32)
+                steps = 30
+                began, cpu = perf_counter(), process_time()
+                for _ in range(steps):
+                    envs.step(actions)
+                rates[name] = max(rates[name], steps * count / (perf_counter() - began))
+                work[name] = min(work[name], (process_time() - cpu) / steps / count)
+        for envs in kinds.values():
+            envs.close()
+        answer[str(count)] = {
+            "ours, images/s": round(rates["ours"]),
+            "SyncVectorEnv, cache off, one thread": round(rates["sync"]),
+            "ratio": round(rates["ours"] / rates["sync"], 2),
+            "ratio of CPU time": round(work["sync"] / work["ours"], 2),
+            "PSS of ours alone, MB": _memory(count),
+        }
+        print(count, json.dumps(answer[str(count)]))
+    return answer
+
+
+def _memory(count: int) -> int:
+    """Memory of a fresh process with environments that have drawn, and of its children, MB."""
+    code = f"""
+import maniple, numpy, psutil
+envs = maniple.make_vec("PiperMobileRobot-v0", num_envs={count})
+envs.reset(seed=0)
+for _ in range(5):
+    envs.step(numpy.zeros(envs.action_space.shape, numpy.float32))
+processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
+print(sum(p.memory_full_info().pss for p in processes) / 1e6)
+"""
+    order = [sys.executable, "-c", code]
+    return round(float(subprocess.run(order, capture_output=True, text=True, check=True).stdout))
+
+
+def _one_env() -> Any:
+    """One environment with the same kernel, keeping nothing, on one thread."""
+    import maniple
+
+    env = maniple.make("PiperMobileRobot-v0")
+    env.reset(seed=0)
+    raster = env.unwrapped._group._cameras._get_renderer().raster  # type: ignore[attr-defined]
+    raster.close()
+    return env
+
+
+def plot(answer: dict[str, Any], path: Path) -> None:
+    """Draw images per second of every renderer, scene by scene."""
+    from maniple.cli.chart_style import LINE_COLOURS, dress, new_figure, save
+
+    names = ("moving camera", "still camera, kept", "fast, moving", "fast, kept", "mujoco")
+    figure = new_figure(8.0, 4.2)
+    axes = figure.add_subplot()
+    for k, task in enumerate(TASKS[:3]):
+        for j, name in enumerate(names):
+            rate = answer[task]["images/s"].get(name)
+            if rate:
+                whose = "splat, " if "camera" in name else ""
+                label = f"{whose}{name}" if k == 0 else None
+                axes.bar(k + 0.16 * (j - 2), rate, 0.15, color=LINE_COLOURS[j], label=label)
+                axes.annotate(str(rate), (k + 0.16 * (j - 2), rate), ha="center", va="bottom",
+                              fontsize=6)  # fmt: skip
+    axes.set_yscale("log")
+    axes.set_xticks(range(3), TASKS[:3])
+    axes.legend(frameon=False, fontsize=8, ncols=3, loc="upper center", bbox_to_anchor=(0.5, 1.16))
+    dress(axes, "128 x 128, one core", "images per second of CPU time")
+    save(figure, path)
+
+
+if __name__ == "__main__":
+    main()
