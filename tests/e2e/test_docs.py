@@ -14,7 +14,7 @@ PAGES += sorted((ROOT / "docs").rglob("*.md"))
 
 # Some codes appear only on machines that lack something: the doctor here cannot show them all.
 POSSIBLE_CODES = {
-    "python", "packages", "compiled", "renderer", "splat", "cores", "memory", "shared-memory",
+    "python", "packages", "compiled", "renderer", "splats", "cores", "memory", "shared-memory",
     "mujoco-gl", "gl-egl", "gl-osmesa", "gl-glfw", "drawing", "xvfb", "codecs",
     "coppeliasim", "rlbench", "cuda",
 }  # fmt: skip

@@ -94,26 +94,19 @@ def _compiled() -> Iterator[Finding]:
     else:
         found = f"the renderer of primitives is not compiled: pictures take much longer{why}"
         yield Finding("renderer", WARN, found, fix)
-    from maniple.splat.raster import compiled_library as compiled_raster
-
-    raster = compiled_raster()
-    if raster is not None:
-        how = "AVX2, 8 pixels at a time" if best_width(raster) == 8 else "4 pixels at a time"
-        yield Finding("splats", OK, f"Gaussian splats are drawn on the processor ({how})")
-    else:
-        found = f"the rasteriser of splats is not compiled: a picture takes about a second{why}"
-        yield Finding("splats", WARN, found, fix)
 
 
-def _splat() -> Iterator[Finding]:
+def _splats() -> Iterator[Finding]:
     """Step the mobile Piper, which draws splats by itself."""
     from maniple.registry import make_vec
+    from maniple.sim.kernel.library import best_width
     from maniple.splat.raster import compiled_library
 
     fix = "apt-get install g++ python3-dev && pip install -c constraints.txt -e ."
-    if compiled_library() is None:
-        found = "the rasteriser of splats is not compiled: a picture takes seconds"
-        yield Finding("splat", WARN, found, fix)
+    library = compiled_library()
+    if library is None:
+        found = "the rasteriser of splats is not compiled: a picture takes about a second"
+        yield Finding("splats", WARN, found, fix)
         return
     envs = make_vec("PiperMobileRobot-v0", 2)
     try:
@@ -123,8 +116,10 @@ def _splat() -> Iterator[Finding]:
         renderer = envs.get_attr("renderer")[0]
     finally:
         envs.close()
-    text = f"PiperMobileRobot-v0 steps and is drawn by {renderer!r}"
-    yield Finding("splat", OK if is_seen else FAIL, text if is_seen else f"{text}, but blank")
+    text = (
+        f"PiperMobileRobot-v0 steps, drawn by {renderer!r}, {best_width(library)} pixels at a time"
+    )
+    yield Finding("splats", OK if is_seen else FAIL, text if is_seen else f"{text}, but blank")
 
 
 def _cores() -> Iterator[Finding]:
@@ -291,7 +286,7 @@ CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     _python,
     _packages,
     _compiled,
-    _splat,
+    _splats,
     _cores,
     _memory,
     _shared_memory,
