@@ -20,7 +20,7 @@ ALONE = (
     "learn/test_shared_gradients.py",
     "run/test_lock.py",
     "sim/test_gl_backend.py",
-    "world/test_ranks.py",
+    "world/test_world_ranks.py",
 )
 """Files and folders about time, processes, cores, signals, displays, leaks or ports."""
 
@@ -74,6 +74,32 @@ def inside(capsys):
         return printed
 
     return run
+
+
+SMALL_PHASE = [
+    "--task", "so101/Reach-v0", "--steps-per-episode", "10", "--updates-per-episode", "1",
+    "--batch-size", "3", "--sequence-length", "3", "--held-out", "1", "--log-every", "1",
+    "--image-size", "32", "32", "--buffer-frames", "2000",
+]  # fmt: skip
+
+
+@pytest.fixture
+def small():
+    """Words that make any phase of a world model small."""
+    return list(SMALL_PHASE)
+
+
+@pytest.fixture(scope="session")
+def teacher_dir(tmp_path_factory):
+    """The run folder of a tiny teacher, from which tests of later phases begin."""
+    pytest.importorskip("torch")
+    pytest.importorskip("accelerate")
+    from maniple.cli.main import main
+
+    folder = tmp_path_factory.mktemp("teacher") / "run"
+    words = ["train", "teacher", "1", "2", "--num-episodes", "2", *SMALL_PHASE]
+    assert main([*words, "--output-dir", str(folder), "--json"]) == 0
+    return folder
 
 
 def same(a, b) -> bool:

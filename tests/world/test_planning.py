@@ -54,7 +54,7 @@ def test_correlated_noise_reaches_further():
 @pytest.fixture(scope="module")
 def latent(tmp_path_factory):
     """A latent teacher after two episodes."""
-    from conftest import SMALL
+    from conftest import SMALL_PHASE as SMALL
 
     from maniple.cli.main import main
 

@@ -132,8 +132,8 @@ def _split(words: list[str]) -> tuple[str, list[str]]:
 
 
 def _with_phase(words: list[str]) -> list[str]:
-    """'maniple train' without a verb is the first phase; 'maniple train --help' shows all."""
-    if words[0] != "train" or words[1:2] in (["-h"], ["--help"]):
+    """'maniple train 4 2' without a verb is the first phase; 'maniple train' alone shows all."""
+    if words[0] != "train" or words[1:2] in ([], ["-h"], ["--help"]):
         return words
     is_named = len(words) > 1 and not words[1].isdigit() and not words[1].startswith("-")
     return words if is_named else ["train", "teacher", *words[1:]]

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from conftest import SMALL
+from conftest import SMALL_PHASE as SMALL
 from safetensors.numpy import load_file
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
