@@ -53,8 +53,10 @@ WAYS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("phase", WAYS)
 def test_settings_of_later_phases(inside, small, tmp_path, teacher_dir, phase):
-    count = {"student": ["--num-episodes", "3", "--horizon", "4", "--samples", "8"],
-             "adversarial": ["--total-iterations", "12", "--warm-up", "1"]}[phase]  # fmt: skip
+    count = {
+        "student": ["--num-episodes", "3", "--horizon", "4", "--samples", "8"],
+        "adversarial": ["--total-iterations", "12", "--warm-up", "1", "--learning-rate", "0.02"],
+    }[phase]
     words = ["train", phase, "1", "2", *small, "--teacher-path", teacher_dir, *count]
     episode = 3 if phase == "student" else 12
     found = {}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from typing import Any
 
+import torch
 import torch.distributed as dist
 from torch import Tensor
 
@@ -15,9 +16,7 @@ def rank_mean(mean: Tensor) -> Tensor:
     """
     if world_size() == 1:
         return mean
-    from torch.distributed.nn.functional import all_reduce
-
-    return all_reduce(mean, group=_own_group(id(dist.group.WORLD))) / world_size()
+    return _Sum.apply(mean) / world_size()  # type: ignore[operator]
 
 
 def world_size() -> int:
@@ -25,9 +24,23 @@ def world_size() -> int:
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
-@lru_cache(maxsize=1)
-def _own_group(of: int) -> dist.ProcessGroup:
-    """Make a group of all ranks beside the one on which DDP sends gradients at the same time."""
-    found = dist.new_group()
-    assert isinstance(found, dist.ProcessGroup)
-    return found
+class _Sum(torch.autograd.Function):
+    """The sum over ranks; its gradient is the sum of all ranks' gradients.
+
+    On the default group, which torch closes: a group of our own would outlive it and abort at
+    exit. Both ranks reach these calls and DDP's in the same order, that of one graph.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, mine: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return _summed(mine)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return _summed(gradient)
+
+
+def _summed(tensor: Tensor) -> Tensor:
+    total = tensor.detach().clone().contiguous()
+    dist.all_reduce(total)
+    return total
