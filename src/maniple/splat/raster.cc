@@ -51,9 +51,10 @@ Picture picture_of(const Output& out, int at) {
 }
 
 // All that the still part of a picture depends on.
-LayerKey key_of(const Cloud& cloud, const View& v) {
+LayerKey key_of(const Cloud& cloud, const View& v, int lanes) {
   LayerKey key;
-  const int32_t size[2] = {v.width, v.height};
+  // A layer is laid out in blocks, whose shape depends on the lanes.
+  const int32_t size[3] = {v.width, v.height, lanes};
   key.add(size, sizeof size);
   key.add(v.pos, 3 * sizeof(double));
   key.add(v.mat, 9 * sizeof(double));
@@ -140,7 +141,7 @@ int render(const Cloud* cloud, const Rows* rows, const Order* order, void* kept)
       for (int k = 0; k < count; k++) {
         const Output& out = order->output[k % order->cameras];
         if (!out.is_still || !order->is_plain[k / order->cameras]) continue;
-        const LayerKey key = key_of(*cloud, view_of(*rows, *order, out, k / order->cameras));
+        const LayerKey key = key_of(*cloud, view_of(*rows, *order, out, k / order->cameras), order->lanes);
         Layers::Kept* found = layers->find(key);
         if (!found) {
           found = layers->add(key);
