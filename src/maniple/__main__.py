@@ -4,4 +4,9 @@ import sys
 
 from maniple.cli.main import main
 
-sys.exit(main())
+code = main()
+if "torch.distributed" in sys.modules:
+    from maniple.run.ranks import end_rank
+
+    end_rank(code)
+sys.exit(code)

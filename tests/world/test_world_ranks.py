@@ -20,7 +20,7 @@ LOSSES = """
 import json, sys, numpy as np, torch
 sys.path.insert(0, {here!r})
 from test_models import SHAPES, batch
-from maniple.run.ranks import Ranks
+from maniple.run.ranks import Ranks, end_rank
 from maniple.world.config import TeacherConfig
 from maniple.world.models import MODELS, make_model
 from maniple.world.shapes import Batch
@@ -40,6 +40,7 @@ ranks.check_equal("parameters after 20 updates", updater.weights())
 if ranks.is_main:
     print(json.dumps(losses))
 ranks.close()
+end_rank(0)
 """
 
 
