@@ -84,33 +84,45 @@ def _short(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _svg(curves: Mapping[str, Curve], width: int = 420, height: int = 200) -> str:
+LEFT, TOP, LINE = 62, 10, 15
+"""Room beside and above a chart's frame, and the height of a line of its legend (pixels)."""
+
+
+def _svg(curves: Mapping[str, Curve], width: int = 440, height: int = 200) -> str:
     points = [point for curve in curves.values() for point in curve]
     left, right = min(x for x, _ in points), max(x for x, _ in points)
     low, high = min(y for _, y in points), max(y for _, y in points)
     across, up = (right - left) or 1.0, (high - low) or 1.0
+    frame_w, frame_h = width - LEFT - 8, height - TOP - 20
     lines = []
     for (name, curve), colour in zip(curves.items(), COLOURS * 9, strict=False):
         spots = [
-            (50 + (x - left) / across * (width - 60), 10 + (high - y) / up * (height - 40))
+            (LEFT + (x - left) / across * frame_w, TOP + (high - y) / up * frame_h)
             for x, y in curve
         ]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
-        place = 14 + 13 * len(lines)
+        # The legend stands below, where no curve runs through it.
+        place = height + LINE * (len(lines) + 1) - 4
         lines.append(
             f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
-            f'<text x="{width - 8}" y="{place}" text-anchor="end" font-size="11" fill="{colour}">'
-            f"{escape(name)}</text>"
+            f'<text x="{LEFT}" y="{place}" font-size="11" fill="{colour}">{escape(name)}</text>'
         )
-    frame = f'x="50" y="10" width="{width - 60}" height="{height - 40}"'
+    text = '<text font-size="11" fill="#555" '
     axes = (
-        f'<text x="2" y="16" font-size="11">{high:.3g}</text>'
-        f'<text x="2" y="{height - 30}" font-size="11">{low:.3g}</text>'
-        f'<text x="50" y="{height - 8}" font-size="11">{left:.0f}</text>'
-        f'<text x="{width - 30}" y="{height - 8}" font-size="11">{right:.0f}</text>'
-        f'<rect {frame} fill="none" stroke="#ccc"/>'
+        f'{text}x="{LEFT - 4}" y="{TOP + 9}" text-anchor="end">{_mark(high)}</text>'
+        f'{text}x="{LEFT - 4}" y="{TOP + frame_h}" text-anchor="end">{_mark(low)}</text>'
+        f'{text}x="{LEFT}" y="{height - 6}">{_mark(left)}</text>'
+        f'{text}x="{LEFT + frame_w}" y="{height - 6}" text-anchor="end">{_mark(right)}</text>'
+        f'<rect x="{LEFT}" y="{TOP}" width="{frame_w}" height="{frame_h}" fill="none" '
+        'stroke="#ccc"/>'
     )
-    return f'<svg width="{width}" height="{height}">{axes}{"".join(lines)}</svg>'
+    total = height + LINE * len(lines)
+    return f'<svg width="{width}" height="{total}">{axes}{"".join(lines)}</svg>'
+
+
+def _mark(value: float) -> str:
+    """A number at an axis: whole ones in full, others short."""
+    return f"{value:,.0f}" if abs(value) >= 100 or value == round(value) else f"{value:.3g}"
 
 
 def _map(places: Sequence[tuple[float, float]], size: float, width: int = 300) -> str:

@@ -19,6 +19,8 @@ from maniple.run.log import read_lines
 MOST_FILM_BYTES = 8 * 2**20
 CURVES = {"success": "success", "return": "return_mean", "steps per second": "clock/steps_per_s"}
 """Metrics that are drawn, where a run has them."""
+APART = ("seed", "wandb", "max_minutes", "device", "torch_threads", "workers", "engine")
+"""Settings in which runs of one group may differ: their curves are drawn together."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,12 @@ class ReportedRun:
 
     @property
     def group(self) -> str:
-        """Runs that differ in their seed only belong together."""
+        """The same for runs that differ in nothing that matters but their seed."""
+        return str(sorted((k, str(v)) for k, v in _flat(self.config).items() if k not in APART))
+
+    @property
+    def about(self) -> str:
+        """What was learned by what."""
         return f"{self.config.get('algorithm')} on {self.config.get('task')}"
 
 
@@ -121,7 +128,8 @@ def _draw_curves(page: Page, runs: Sequence[ReportedRun]) -> None:
         groups.setdefault(run.group, []).append(run)
     for title, metric in CURVES.items():
         curves: dict[str, list[tuple[float, float]]] = {}
-        for name, members in groups.items():
+        for members in groups.values():
+            name = members[0].about if len(groups) == 1 else members[0].name
             curves |= _spread(name, [_curve(run, metric) for run in members])
         page.chart(title, curves)
 
