@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/migrate.md"
+PHASE = (
+    "--num-episodes 2 --steps-per-episode 8 --updates-per-episode 1 --batch-size 2 "
+    "--sequence-length 3 --held-out 1 --image-size 32 32 --task so101/Reach-v0"
+)
 SMALL = {
+    "train teacher": PHASE,
+    "train student": PHASE,
+    "train adversarial": f"{PHASE} --total-iterations 1",
     "bench": "--steps 4 --num-envs 2",
     "bench trace": "--steps 4 --num-envs 2 --action-chunk 2 --image-size 32 32",
     "bench sweep": "--num-envs 2 --workers 1 --action-chunk 1 --turns 1 --steps 4 --seconds 0.1",
@@ -45,6 +52,9 @@ def test_a_command_of_the_page(command, tmp_path, inside, monkeypatch):
     if words[0] == "eval":
         train = SMALL["train drq"].replace("--demos 1 ", "")
         inside("train", "sac", *train.split(), "--run-dir", "DIR")
+    if words[1] in ("student", "adversarial"):
+        inside("train", "teacher", "1", "1", *PHASE.split())
+        words = [word.replace("checkpoint-500", "checkpoint-2") for word in words]
     small = SMALL.get(verb_of(words), "").split()
     if "sweep" in words and "--peers" not in words:
         small += ["--peers", "none"]  # To start all of them takes longest.
