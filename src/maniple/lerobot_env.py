@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,30 @@ Obs = dict[str, Any]
 class LeRobotVectorEnv(VectorWrapper):
     """Observations are 'agent_pos' (what the robot knows of itself) and 'pixels' by camera."""
 
-    def __init__(self, envs: Any, states: tuple[str, ...]) -> None:
+    def __init__(
+        self, envs: Any, states: tuple[str, ...], cameras: Mapping[str, str] | None = None
+    ) -> None:
+        """Wrap a vector environment.
+
+        Args:
+            states: Observations that make up 'agent_pos', in this order.
+            cameras: The cameras of pictures that are called otherwise than by them.
+        """
         super().__init__(envs)
         self.env: Any = envs
         seen = envs.single_observation_space.spaces
         self._states = [name for name in states if name in seen]
-        self._pictures = {
-            name.removesuffix("_rgb"): name for name, space in seen.items() if _is_picture(space)
+        named = dict(cameras or {})
+        self._pictures: dict[str, str] = {
+            named.get(name, name.removesuffix("_rgb")): name
+            for name, space in seen.items()
+            if _is_picture(space)
         }
+        if not self._states:
+            raise BadConfig(
+                f"None of {', '.join(states)} is observed, and LeRobot's policies want what the "
+                "robot knows of itself: leave observations out."
+            )
         if not self._pictures:
             raise BadConfig("LeRobot's policies look at pictures: name cameras=('front', ...).")
         size = sum(int(np.prod(seen[name].shape)) for name in self._states)
@@ -90,7 +107,9 @@ def make_env(
     settings.setdefault("autoreset_mode", "NextStep")
     envs = make_vec(task, n_envs, **settings)
     own = tuple(getattr(kind, "proprioception", ()))
-    return {canonical(task): {0: LeRobotVectorEnv(envs, own)}}
+    names = getattr(kind, "picture_names", {})
+    cameras = {name: picture.removesuffix("_rgb") for picture, name in names.items()}
+    return {canonical(task): {0: LeRobotVectorEnv(envs, own, cameras)}}
 
 
 def _is_picture(space: spaces.Space) -> bool:

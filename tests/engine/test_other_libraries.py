@@ -106,3 +106,11 @@ def test_final_observations_have_lerobots_names():
 def test_lerobot_needs_pictures():
     with pytest.raises(BadConfig, match="cameras"):
         make_env("so101/Reach-v0", cameras=())
+    with pytest.raises(BadConfig, match="leave observations out"):
+        make_env("so101/Reach-v0", observations=("target_pos",), image_size=(16, 16))
+
+
+def test_cameras_have_their_own_names():
+    suites = make_env("PiperMobileRobot-v0", image_size=(16, 16), renderer="fast")
+    obs, _ = suites["PiperMobileRobot-v0"][0].reset(seed=0)
+    assert set(obs["pixels"]) == {"3rd", "wrist"}

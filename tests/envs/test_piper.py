@@ -109,12 +109,36 @@ def test_an_arm_on_the_table_ends_the_episode_after_thirty_steps(plain):
 
 
 def test_arms_that_a_scene_does_not_have_are_refused():
-    with pytest.raises(BadConfig, match="one arm"):
-        maniple.make("piper/Reach-v0", arms=2)
-    with pytest.raises(BadConfig, match="has 1 or 2"):
-        maniple.make(MOBILE, arms=3)
-    with pytest.raises(BadConfig, match="both arms"):
-        maniple.make("mobile_piper/HandOver-v0", arms=1)
+    for task, options, says in (
+        ("piper/Reach-v0", {"arms": 2}, "no arms to choose"),
+        ("so101/Reach-v0", {"base": True}, "no base to choose"),
+        ("panda/OpenDrawer-v0", {"arms": 1}, "no arms to choose"),
+        ("go2_piper/AppleInBowl-v0", {"arms": 2}, "no arms to choose"),
+        (MOBILE, {"arms": 3}, "has 1 or 2"),
+        (MOBILE, {"arms": 0}, "1 or larger"),
+        (MOBILE, {"arms": "2"}, "arms is '2'"),
+        (MOBILE, {"base": "yes"}, "True or False"),
+        ("mobile_piper/HandOver-v0", {"arms": 1}, "both arms"),
+        ("mobile_piper/HandOver-v0", {"arms": 5}, "both arms"),
+    ):
+        with pytest.raises(BadConfig, match=says):
+            maniple.make(task, **options)
+
+
+def test_what_is_driven_is_observed(plain, make_vec):
+    both = plain(1, arms=2, base=True)
+    obs, _ = both.reset(seed=0)
+    assert obs["right_pos"].shape == (1, 7) and obs["base_pose"].tolist() == [[0, 0, 0]]
+    action = np.zeros((1, 16), np.float32)
+    action[0, 7], action[0, -1] = 1.0, 1.0
+    before = obs["right_pos"].copy()
+    for _ in range(5):
+        obs, *_ = both.step(action)
+    assert obs["right_pos"][0, 0] > before[0, 0] + 0.05 and obs["base_pose"][0, 2] > 0.05
+    dog = make_vec("go2_piper/AppleInBowl-v0", 1, base=True)
+    assert "base_pose" in dog.reset(seed=0)[0]
+    alone = plain(1)
+    assert not {"right_pos", "base_pose"} & set(alone.reset(seed=0)[0])
 
 
 @pytest.mark.parametrize(("options", "size"), [

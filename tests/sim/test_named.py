@@ -79,3 +79,16 @@ def test_a_wrong_name_is_told(physics):
         _ = physics.named.data.qpos["elbow"]
     with pytest.raises(UnknownName, match="no column 'w'"):
         _ = physics.named.data.site_xpos["tip", "w"]
+    with pytest.raises(UnknownName, match="no column 'q'"):
+        _ = physics.named.data.xpos["pole", ["x", "q"]]
+    with pytest.raises(UnknownName, match="not a mocap body"):
+        _ = physics.named.data.mocap_pos["ball"]
+    with pytest.raises(UnknownName, match="There are: box, rod"):
+        _ = physics.named.data.geom_xpos["cone"]
+
+
+def test_it_computes_like_an_array(physics):
+    data = physics.named.data
+    assert np.array_equal(data.xpos * 2, physics.data.xpos * 2)
+    assert data.xpos.mean() == physics.data.xpos.mean() and data.xpos.shape[1] == 3
+    assert data.xquat["pole", "w"] == physics.data.xquat[2, 0]

@@ -49,11 +49,14 @@ def run(options: Options) -> dict[str, Any]:
         raise BadConfig("Name run folders, as in: maniple report runs/a runs/b")
     if options.episodes < 0 or options.num_envs < 1:
         raise BadConfig("--episodes must be 0 or more, and --num-envs 1 or more.")
+    if len({path.resolve() for path in options.runs}) < len(options.runs):
+        raise BadConfig("A run is named twice; name different ones.")
     runs = [ReportedRun.of(path) for path in options.runs]
     if options.episodes:
         require("torch")
         runs = [replace(one, judged=_judge(one, options)) for one in runs]
     compared = write_page(runs, options.out)
+    others = [one.name for one in runs if one.config.get("task") != runs[0].config.get("task")]
     if not options.json:
         for row in compared:
             low, high = row["gap_ci95"]
@@ -62,6 +65,8 @@ def run(options: Options) -> dict[str, Any]:
                 f"({100 * row['gap']:+.0f} points, 95 %: {100 * low:+.0f} to {100 * high:+.0f}, "
                 f"{row['of']} episodes)"
             )
+        for name in others:
+            print(f"{name} is of another task than {runs[0].name}: not compared")
         print(f"look at  {options.out}")
     return {"out": str(options.out), "comparisons": compared, "success": _rates(runs)}
 
@@ -101,7 +106,9 @@ def conditions(text: str) -> dict[str, float | None]:
         try:
             far = float(number) if number else USUAL[kind]
         except ValueError:
-            raise BadConfig(f"--perturb says {word!r}; give a number, as in {kind}=0.1.") from None
+            far = -1.0
+        if not 0 <= far < float("inf"):
+            raise BadConfig(f"--perturb says {word!r}; give a number, as in {kind}=0.1.")
         found[f"{kind} {far:g}"] = far
     return found
 

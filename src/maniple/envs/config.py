@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from math import isfinite
+from pathlib import Path
 
 from maniple.core.errors import BadConfig, UnknownOption, closest
 from maniple.core.spec import IMAGE_KINDS
@@ -119,6 +120,8 @@ class EnvConfig:
             value = getattr(self, name)
             if value is None:
                 continue
+            if not isinstance(value, (str, tuple, list)):
+                raise BadConfig(f"{name} is {value!r}; give names in a tuple or a list.")
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
         if isinstance(self.perturb, dict):
             object.__setattr__(self, "perturb", tuple(self.perturb.items()))
@@ -132,12 +135,27 @@ class EnvConfig:
             _at_least_one("image_size", side)
         for name in ("action_repeat", "width", "height", "render_every"):
             _at_least_one(name, getattr(self, name))
-        if self.max_episode_steps is not None:
-            _at_least_one("max_episode_steps", self.max_episode_steps)
+        for name in ("max_episode_steps", "arms"):
+            if getattr(self, name) is not None:
+                _at_least_one(name, getattr(self, name))
+        if not isinstance(self.base, bool):
+            raise BadConfig(f"base is {self.base!r}; it is True or False.")
+        self._check_scene()
         if not (isfinite(self.invalid_penalty) and self.invalid_penalty >= 0):
             raise BadConfig(
                 f"invalid_penalty is {self.invalid_penalty}; it is taken off the reward, so that "
                 "it must be a number, 0 or larger."
+            )
+
+    def _check_scene(self) -> None:
+        if self.scene is None:
+            return
+        if not isinstance(self.scene, (str, Path)):
+            raise BadConfig(f"scene is {self.scene!r}; give the path of a scene file.")
+        if self.renderer not in ("splat", "hybrid"):
+            raise BadConfig(
+                f"scene={str(self.scene)!r} is drawn by the renderers splat and hybrid, and "
+                f"renderer is {self.renderer!r}."
             )
 
     @classmethod

@@ -78,8 +78,7 @@ class TaskRecipe(Recipe):
 
     def _model(self) -> mujoco.MjModel:
         task = self.task()
-        task.robot = choose_robot(task, self.config.robot)
-        task.configure(self.config)
+        configure(task, self.config)
         return build_model(task)
 
     def contract(self) -> Contract:
@@ -109,8 +108,7 @@ class TaskGroup:
         self.config = config
         self.rows = num_envs
         self.first_row = first_row
-        task.robot = choose_robot(task, config.robot)
-        task.configure(config)
+        configure(task, config)
         if config.variation is not None:
             check_variation(config.variation, task.variations)
         self.model = build_model(task)
@@ -461,6 +459,15 @@ def _chosen(task: Task, names: tuple[str, ...] | None) -> Callable[[State], dict
         return {name: value for name, value in seen.items() if name in names}
 
     return observe
+
+
+def configure(task: Task, config: EnvConfig) -> None:
+    """Give a task its robot and the settings that concern it; refuse those that do not."""
+    for name in ("arms", "base"):
+        if getattr(config, name) not in (None, False) and name not in task.choices:
+            raise BadConfig(f"{type(task).__name__} has no {name} to choose: leave {name} out.")
+    task.robot = choose_robot(task, config.robot)
+    task.configure(config)
 
 
 def choose_robot(task: Task, name: str | None) -> Robot:

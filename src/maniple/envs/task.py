@@ -56,6 +56,8 @@ class Task:
     """Settings of EnvConfig that this task begins with where the user says nothing."""
     picture_names: ClassVar[Mapping[str, str]] = {}
     """Other names for pictures in the observation, as in {"3rd_rgb": "rgb"}."""
+    choices: ClassVar[tuple[str, ...]] = ()
+    """Which of `arms` and `base` can be chosen; elsewhere they are refused."""
     episode_steps: int | None = 100
     """Control steps until truncation; None: never."""
     observation_dtype: type = np.float32

@@ -11,6 +11,7 @@ from maniple.core.errors import BadConfig
 from maniple.core.spec import ArraySpec, Layout
 from maniple.data.frame_stack import stacked
 from maniple.envs.config import ALL, EnvConfig
+from maniple.envs.group import configure
 from maniple.learn.algorithms import find_algorithm, load
 from maniple.learn.config import AgentConfig, TrainConfig, algorithm_of, task_env
 from maniple.registry import TASKS, canonical, find, make_vec, recipe
@@ -117,6 +118,11 @@ def policy_states(config: TrainConfig) -> tuple[str, ...]:
         return ()
     task = find(config.run.task)
     own: tuple[str, ...] = tuple(getattr(task, "proprioception", ()))
+    if config.env.arms or config.env.base:
+        # A second arm, or a base, is a part of the robot where it is driven.
+        made = task()
+        configure(made, config.env)
+        own = tuple(made.proprioception)
     if not own:
         raise BadConfig(
             f"{config.run.task} does not say what its robot knows of itself, so that a policy on "

@@ -24,8 +24,16 @@ OTHERS: dict[str, str] = {
     "subtree_com": "body", "subtree_linvel": "body", "subtree_angmom": "body",
     "mocap_pos": "mocap", "mocap_quat": "mocap",
 }  # fmt: skip
-COLUMNS = {"pos": "xyz", "com": "xyz", "quat": "wxyz", "rgba": "rgba", "xpos": "xyz", "dir": "xyz"}
-"""Names of columns, by the last word of an array's name."""
+COLUMNS = {"pos": "xyz", "com": "xyz", "linvel": "xyz", "angmom": "xyz", "dir": "xyz",
+           "quat": "wxyz", "rgba": "rgba"}  # fmt: skip
+"""Names of columns, by how an array's name ends."""
+
+
+COUNTS = {
+    "body": "nbody", "geom": "ngeom", "site": "nsite", "camera": "ncam", "light": "nlight",
+    "joint": "njnt", "actuator": "nu", "sensor": "nsensor", "tendon": "ntendon",
+    "equality": "neq", "material": "nmat", "texture": "ntex", "key": "nkey",
+}  # fmt: skip
 
 
 class Named:
@@ -52,8 +60,11 @@ class NamedStruct:
         return found
 
 
-class NamedArray:
-    """An array whose rows have names: array["tip"], array["tip", "z"], array[["a", "b"]]."""
+class NamedArray(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array whose rows have names: array["tip"], array["tip", "z"], array[["a", "b"]].
+
+    Everything else that an array can do it does as one.
+    """
 
     def __init__(self, model: mujoco.MjModel, name: str, array: NDArray, kind: str) -> None:
         self._model, self._name, self._array, self._kind = model, name, array, kind
@@ -67,16 +78,18 @@ class NamedArray:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
         return np.array(self._array, dtype=dtype)
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        plain = [i._array if isinstance(i, NamedArray) else i for i in inputs]
+        return getattr(ufunc, method)(*plain, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._array, name)
+
     def __len__(self) -> int:
         return len(self._array)
 
     def __repr__(self) -> str:
         return f"{self._name}, by {self._kind}: {self._array!r}"
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the whole array."""
-        return self._array.shape
 
     def _place(self, key: Any) -> Any:
         row, column = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
@@ -110,8 +123,13 @@ class NamedArray:
                 start, size = int(sensor.adr[0]), int(sensor.dim[0])
                 return slice(start, start + size)
             if kind == "mocap":
-                return int(model.body(name).mocapid[0])
+                at = int(model.body(name).mocapid[0])
+                if at < 0:
+                    raise UnknownName(f"The body {name!r} is not a mocap body.")
+                return at
             return int(getattr(model, kind)(name).id)
+        except UnknownName:
+            raise
         except KeyError:
             known = self._names()
             raise UnknownName(
@@ -122,23 +140,19 @@ class NamedArray:
         owner = {"qpos": "joint", "dof": "joint", "sensordata": "sensor", "mocap": "body"}
         kind = owner.get(self._kind, self._kind)
         code = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
-        names = (mujoco.mj_id2name(self._model, code, i) for i in range(10_000))
-        found = []
-        for name in names:
-            if name is None:
-                break
-            found.append(name)
-        return found
+        count = getattr(self._model, COUNTS[kind])
+        names = (mujoco.mj_id2name(self._model, code, i) for i in range(count))
+        return [name for name in names if name]
 
     def _columns(self, key: Any) -> Any:
-        names = COLUMNS.get(self._name.rpartition("_")[2])
-        if isinstance(key, str) and names and len(key) == 1 and key in names:
-            return names.index(key)
-        if isinstance(key, list) and names and all(isinstance(k, str) for k in key):
-            return [names.index(k) for k in key]
-        if isinstance(key, str):
+        if isinstance(key, list):
+            return [self._columns(one) for one in key]
+        if not isinstance(key, str):
+            return key
+        names = next((n for end, n in COLUMNS.items() if self._name.endswith(end)), "")
+        if len(key) != 1 or key not in names:
             raise UnknownName(f"{self._name} has no column {key!r}; use a number.")
-        return key
+        return names.index(key)
 
 
 def _span(start: int, starts: NDArray, total: int) -> int | slice:

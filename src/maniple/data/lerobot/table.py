@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from av.error import FFmpegError
 from numpy.typing import NDArray
 
 from maniple.core.atomic import replacing
@@ -19,9 +20,9 @@ from maniple.data.lerobot.features import NEXT, STATE, Column, Features
 ABOUT = b"maniple"
 """Key of the table's own facts, from which the dataset's can be made again."""
 
-UNREADABLE = (
+UNREADABLE: tuple[type[Exception], ...] = (
     LookupError, TypeError, ValueError, AttributeError, ArithmeticError, OSError, EOFError,
-    NotImplementedError, AssertionError, RecursionError, MemoryError,
+    NotImplementedError, AssertionError, RecursionError, MemoryError, FFmpegError,
 )  # fmt: skip
 """What readers of tables and films raise where something is not as it should be."""
 

@@ -53,10 +53,11 @@ class HandOver(OnWheels):
 
     def configure(self, config: EnvConfig) -> None:
         """Drive both arms, and the base where that is asked for."""
-        if config.arms == 1:
+        if config.arms not in (None, 2):
             raise BadConfig("HandOver needs both arms: leave arms out, or set it to 2.")
         if config.base:
             self.robot = mobile_piper(arms=2, base=True)
+            self.choose(1, True)  # Its own observations have both arms already.
 
     def scene(self, spec: mujoco.MjSpec) -> None:
         """Add the stick, and a camera at the right hand."""
@@ -80,6 +81,7 @@ class HandOver(OnWheels):
             "left_tip": s.pos("tip"),
             "right_tip": s.pos("right_tip"),
             "stick_pose": np.concatenate([s.pos("stick"), s.quat("stick")], axis=1),
+            **self.observe_parts(s),
         }
 
     def terms(self, s: State) -> dict[str, NDArray]:

@@ -81,7 +81,8 @@ class PiperMobileRobot(OnWheels):
     def observe(self, s: State) -> dict[str, NDArray]:
         """Return the arm's joints; where the banana is, for those who may know."""
         pose = np.concatenate([s.pos("banana"), s.quat("banana")], axis=1)
-        return {"state": arm_pos(s), "tip_pos": s.pos("tip"), "banana_pose": pose}
+        seen = {"state": arm_pos(s), "tip_pos": s.pos("tip"), "banana_pose": pose}
+        return seen | self.observe_parts(s)
 
     def after_step(self, s: State, active: NDArray[np.bool_] | None) -> None:
         """Count the steps in a row with the arm on the table."""

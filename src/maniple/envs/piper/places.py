@@ -9,12 +9,18 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.core.errors import BadConfig
 from maniple.envs.config import EnvConfig
 from maniple.envs.piper.things import add_board, add_floor, add_table_top
 from maniple.envs.task import Bounds, Task
 from maniple.sim.robots.go2_piper import GO2_PIPER, MOUNT, STAND_M, go2_piper
-from maniple.sim.robots.mobile_piper import LEFT, MOBILE_PIPER, MOUNTS, mobile_piper
+from maniple.sim.robots.mobile_piper import (
+    BASE,
+    LEFT,
+    MOBILE_PIPER,
+    MOUNTS,
+    RIGHT,
+    mobile_piper,
+)
 from maniple.sim.robots.piper import ARM, PIPER
 from maniple.sim.scene import add_camera, add_desk
 from maniple.sim.state import State
@@ -30,6 +36,12 @@ ARM_MEANINGS: Mapping[str, str] = {
     "joint_vel": "velocities of the six joints (rad/s) and the gripper (m/s)",
     "tip_pos": "tip: position (m); world",
 }
+PART_BOUNDS: dict[str, Bounds] = {"right_pos": (-3.2, 3.2), "base_pose": (-100.0, 100.0)}
+PART_MEANINGS: Mapping[str, str] = {
+    "right_pos": "positions of the right arm's six joints (rad) and its gripper (m)",
+    "base_pose": "base from where it began: x, y (m), yaw (rad); world",
+}
+"""What is observed besides where a second arm or the base is driven."""
 FOV_DEG = 65.0
 
 
@@ -52,19 +64,12 @@ class PiperTask(Task):
     meanings: ClassVar[Mapping[str, str]] = ARM_MEANINGS
     proprioception = tuple(ARM_BOUNDS)
     cameras = ("front", "wrist", "overhead")
+    _has_right = _has_base = False
 
     def __init__(self) -> None:
         x, y, _ = self.shoulder
         self.ee_low_m = (x + 0.15, y - 0.35, self.surface_m + 0.006)
         self.ee_high_m = (x + 0.58, y + 0.35, self.surface_m + 0.45)
-
-    def configure(self, config: EnvConfig) -> None:
-        """Refuse what this robot does not have."""
-        if config.arms not in (None, 1) or config.base:
-            raise BadConfig(
-                f"{type(self).__name__} has one arm that can be driven and no base that moves: "
-                "leave arms and base out."
-            )
 
     def scene(self, spec: mujoco.MjSpec) -> None:
         """Add the desk and three cameras."""
@@ -83,11 +88,26 @@ class PiperTask(Task):
 
     def observe(self, s: State) -> dict[str, NDArray]:
         """Return the arm's joints and its fingertip; tasks add what they are about."""
-        return {
-            "joint_pos": arm_pos(s),
-            "joint_vel": arm_vel(s),
-            "tip_pos": s.pos("tip"),
-        }
+        arm = {"joint_pos": arm_pos(s), "joint_vel": arm_vel(s), "tip_pos": s.pos("tip")}
+        return arm | self.observe_parts(s)
+
+    def choose(self, arms: int, base: bool) -> None:
+        """Observe what is driven besides the left arm, too."""
+        self._has_right, self._has_base = arms == 2, base
+        chosen = [n for n, there in (("right_pos", arms == 2), ("base_pose", base)) if there]
+        self.bounds = {**self.bounds, **{name: PART_BOUNDS[name] for name in chosen}}
+        self.meanings = {**self.meanings, **{name: PART_MEANINGS[name] for name in chosen}}
+        self.proprioception = (*self.proprioception, *chosen)
+
+    def observe_parts(self, s: State) -> dict[str, NDArray]:
+        """Return the right arm's joints and where the base is, where these are driven."""
+        found: dict[str, NDArray] = {}
+        if self._has_right:
+            found["right_pos"] = arm_pos(s, RIGHT)
+        if self._has_base:
+            start = int(s.model.joint(BASE[0]).qposadr[0])
+            found["base_pose"] = s.qpos[:, start : start + 3]
+        return found
 
     def within_reach(self, xy: NDArray) -> NDArray:
         """Turn places relative to the arm's base into the world's, at the surface."""
@@ -100,6 +120,7 @@ class OnDog(PiperTask):
     """From a dog's back, on a low table."""
 
     robot = GO2_PIPER
+    choices = ("base",)
     surface_m = 0.30
     further_m = 0.06
     front_scale = 1.4
@@ -107,11 +128,10 @@ class OnDog(PiperTask):
 
     def configure(self, config: EnvConfig) -> None:
         """Let the base be driven where that is asked for."""
-        if config.arms not in (None, 1):
-            raise BadConfig("go2_piper has one arm: leave arms out.")
         if config.base:
             self.robot = go2_piper(base=True)
             self.control = "increment"
+            self.choose(1, True)
 
     def scene(self, spec: mujoco.MjSpec) -> None:
         """Add a floor, a low table and three cameras."""
@@ -124,6 +144,7 @@ class OnWheels(PiperTask):
     """From a wheeled base, on a table."""
 
     robot = MOBILE_PIPER
+    choices = ("arms", "base")
     base = (0.15, 0.0, -0.133)
     surface_m = 0.741
     front_scale = 1.6
@@ -135,6 +156,7 @@ class OnWheels(PiperTask):
         if (arms, base) != (1, False):
             self.robot = mobile_piper(arms, base)
             self.control = "increment"
+            self.choose(arms, base)
 
     def scene(self, spec: mujoco.MjSpec) -> None:
         """Add a floor, a table and the cameras; '3rd' looks over the table from the mast."""
