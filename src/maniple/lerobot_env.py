@@ -33,12 +33,10 @@ class LeRobotVectorEnv(VectorWrapper):
         self.env: Any = envs
         seen = envs.single_observation_space.spaces
         self._states = [name for name in states if name in seen]
-        named = dict(cameras or {})
-        self._pictures: dict[str, str] = {
-            named.get(name, name.removesuffix("_rgb")): name
-            for name, space in seen.items()
-            if _is_picture(space)
-        }
+        self._pictures: dict[str, str] = {}
+        for name in (str(name) for name, space in seen.items() if _is_picture(space)):
+            camera = cameras[name] if cameras and name in cameras else name.removesuffix("_rgb")
+            self._pictures[camera] = name
         if not self._states:
             raise BadConfig(
                 f"None of {', '.join(states)} is observed, and LeRobot's policies want what the "
