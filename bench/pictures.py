@@ -284,7 +284,7 @@ def plot(answers: list[dict[str, Any]], path: Path) -> None:
     axes.set_yscale("log")
     axes.set_xticks(range(len(rows)), names, fontsize=8)
     axes.set_ylabel("CPU microseconds per 128 x 128 picture")
-    axes.legend()
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False)
     figure.tight_layout()
     figure.savefig(path, dpi=110)
     print(f"look at {path}")
