@@ -54,12 +54,13 @@ def _fit_task(options: Options) -> dict[str, Any]:
     from maniple.splat.bake import bake
     from maniple.splat.fit import FitConfig, fit
     from maniple.splat.quality import likeness
-    from maniple.splat.store import FIRST_PART, cache_folder, keep, scene_name, training_views
+    from maniple.splat.scene import SUFFIXES, check_target, write_scene
+    from maniple.splat.store import FIRST_PART, cache_folder, scene_name, training_views
 
     model, seen = load_subject(options.subject, options.seed)
     out = options.out or cache_folder()
-    path = out if out.suffix == ".yaml" else out / scene_name(model)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = out if out.suffix in SUFFIXES else out / scene_name(model)
+    check_target(path)
     began = time.process_time()
     source, views = training_views(model, seen)
     baked = bake(model, source, views, max(1, int(FIRST_PART * options.count)))
@@ -67,7 +68,7 @@ def _fit_task(options: Options) -> dict[str, Any]:
     with bar(f"Fitting {options.subject}", options.steps, not options.json) as tell:
         scene = fit(baked, source, views, config, tell)
     took = time.process_time() - began
-    keep(scene, path)
+    write_scene(scene, path)
     test = held_out(options.subject)
     found = {"before": likeness(baked, *test), "after": likeness(scene, *test)}
     if not options.json:
