@@ -125,6 +125,15 @@ def test_a_model_of_which_nothing_is_seen_is_told(tmp_path, inside, inner, words
     assert words in inside("splat", "bake", tmp_path / "m.xml", "--out", out, code=2).err
 
 
+def test_a_camera_may_have_any_name(tmp_path, inside):
+    text = MODEL.replace('"front"', '"../a/b"').replace('"above"', '".._a_b"')
+    (tmp_path / "room.xml").write_text(text)
+    inside("splat", "render", tmp_path / "room.xml", "--renderer", "fast", "--out",
+           tmp_path / "out", "--width", 16, "--height", 16)  # fmt: skip
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == [".._a_b.png", ".._a_b_1.png", "wrist.png"]
+
+
 def test_a_cache_that_cannot_be_used_is_told(tmp_path, monkeypatch):
     model, data = model_and_data()
     (tmp_path / "file").write_text("")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -46,6 +47,13 @@ class Part:
     """Whether colours are those of the material, on which the simulated lights shine."""
     is_two_sided: bool = True
     """Whether discs are seen from behind too; their front is where the third axis points."""
+
+    @property
+    def owner_numbers(self) -> NDArray[np.int32]:
+        """Which of the owners each Gaussian follows; where there is one, all follow it."""
+        if self.cloud.labels is None or len(self.owners) == 1:
+            return np.zeros(len(self.cloud), np.int32)
+        return self.cloud.labels
 
     def placed(self) -> Cloud:
         """Return the cloud in the frame of its bodies."""
@@ -110,6 +118,8 @@ def check_target(path: Path, capture: Path | None = None) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadConfig(f"{path} cannot be written: {error.strerror}.") from None
+    if not os.access(path.parent, os.W_OK):
+        raise BadConfig(f"{path} cannot be written: {path.parent} does not allow it.")
 
 
 def write_scene(scene: Scene, path: Path) -> None:

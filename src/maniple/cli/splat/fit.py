@@ -89,14 +89,19 @@ def _fit_photos(options: Options) -> dict[str, Any]:
     from maniple.splat.scene import Part, Scene
 
     assert options.photos is not None
+    path = options.out or Path(options.subject).with_suffix(".fitted.ply")
+    if path.is_dir() or not path.parent.is_dir():
+        raise BadConfig(f"{path} cannot be written: it is a folder, or in none.")
     cloud = read_cloud(options.subject)
     source, views = read_photos(options.photos)
     scene = Scene((Part(replace(cloud, labels=None)),), np.zeros((1, 3), np.float32))
     config = FitConfig(options.steps, max(options.count, len(cloud)), 0.0, options.seed)
     with bar("Fitting photographs", options.steps, not options.json) as tell:
         fitted = fit(scene, source, views, config, tell)
-    path = options.out or Path(options.subject).with_suffix(".fitted.ply")
-    write_cloud(fitted.parts[0].cloud, path)
+    try:
+        write_cloud(fitted.parts[0].cloud, path)
+    except OSError as error:
+        raise BadConfig(f"{path} cannot be written: {error.strerror}.") from None
     before, after = (likeness(s, source, views)["photo"].psnr_db for s in (scene, fitted))
     if not options.json:
         print(f"{len(fitted)} Gaussians in {path}: {before:.1f} dB before, {after:.1f} dB after")
