@@ -1,14 +1,15 @@
 """A capture in another scale, pose and tint finds its place."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 from splat_scenes import MODEL, model_and_data, part
 
-from maniple.core.errors import BadConfig
-from maniple.splat.align import FLIP, References, align, match_colours, placed
+from maniple.core.errors import BadConfig, ManipleError
+from maniple.splat.align import FLIP, References, align, match_colours, placed, read_references
 from maniple.splat.bake import bake
 from maniple.splat.cloud import Cloud, multiply_quats, quats_of, turns
 from maniple.splat.compiled import CompiledScene
@@ -65,6 +66,47 @@ def test_too_little_is_refused():
     line = np.outer(np.arange(4), [1.0, 2.0, 3.0])
     with pytest.raises(BadConfig, match="one line"):
         align(References(line, line))
+
+
+def test_mirrored_points_are_refused():
+    rng = np.random.default_rng(0)
+    world = rng.uniform(-0.5, 0.5, (4, 3))
+    with pytest.raises(BadConfig, match="mirrored"):
+        align(References(to_capture(world) * [1, 1, -1], world))
+    # On a desk nobody can tell: all lie in one plane, but for errors of measurement.
+    world[:, 2] = 0
+    for _ in range(20):
+        check(align(References(to_capture(world + rng.normal(size=world.shape) * 1e-4), world)))
+
+
+def test_the_points_of_the_documentation_fit():
+    text = (Path(__file__).parents[2] / "docs/how-to/splats.md").read_text()
+    lines = [line.strip() for line in text.splitlines() if "- {capture:" in line]
+    points = yaml.safe_load("\n".join(lines))
+    found = align(References(*(np.array([p[k] for p in points]) for k in ("capture", "world"))))
+    assert found.error_m < 0.05
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("points: [{capture: [0, 0, 0]}]", "point 0: it has no 'world'"),
+        ("points: [{capture: [0, 0], world: [0, 0, 0]}]", "three finite numbers"),
+        ("points: [{capture: a, world: [0, 0, 0]}]", "cannot be read as reference points"),
+        ("cameras: [{camera: front, capture_pos: [0, 0, 0]}]", "no 'capture_quat_wxyz'"),
+        ("cameras: [{camera: front, capture_pos: [0, 0, 0], capture_quat_wxyz: [0, 0, 0, 0]}]",
+         "length zero"),
+        ("cameras: [{camera: fron, capture_pos: [0, 0, 0], capture_quat_wxyz: [1, 0, 0, 0]}]",
+         "Did you mean front"),
+        ("a: &a [1]\npoints: [*a, *a]", "aliases"),
+        ("points: 3", "neither"),
+    ],
+)  # fmt: skip
+def test_wrong_references_are_told(tmp_path, text, words):
+    (tmp_path / "p.yaml").write_text(text)
+    with pytest.raises(ManipleError, match=words) as told:
+        read_references(tmp_path / "p.yaml", model_and_data()[0])
+    assert ".." not in str(told.value)
 
 
 @pytest.mark.skipif(compiled_library() is None, reason="it was not compiled")

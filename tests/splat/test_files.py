@@ -1,5 +1,7 @@
 """Files of clouds: what is written is read, and what is broken is told in one line."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from fuzz_files import mutate_files
@@ -135,10 +137,13 @@ def test_a_scene_is_written_and_read(tmp_path):
     ("text", "words"),
     [
         ("format: splatscene/2", "format: splatscene/1"),
-        ("[1, 2", "not YAML"),
+        ("[1, 2", "not readable YAML"),
+        ("a: &a [1]\nb: [*a, *a]", "aliases"),
         ("format: splatscene/1\nclouds: []", "no clouds"),
         ("format: splatscene/1\nclouds: [{file: a.ply, scal: 2}]", "Did you mean scale"),
         ("format: splatscene/1\nclouds: [{file: a.ply, scale: -1}]", "larger than 0"),
+        ("format: splatscene/1\nclouds: [{file: a.ply, scale: [1, 2]}]", "must be a number"),
+        ("format: splatscene/1\nclouds: [{file: a.ply, gain: [1, -1, 1]}]", "negative"),
         ("format: splatscene/1\nclouds: [{file: a.ply, lit: 3}]", "true or false"),
         ("format: splatscene/1\nclouds: [{file: a.ply, labels: [link]}]", "no property 'label'"),
         ("format: splatscene/1\nclouds: [{file: b.ply}]", "no file"),
@@ -156,6 +161,47 @@ def test_an_unknown_body_is_told():
 
     with pytest.raises(BadConfig, match="Did you mean link"):
         compiled(part(random_cloud(5), "lin"))
+
+
+@pytest.mark.parametrize("name", ["#\u00b2", "#99", "#", "#" + 5000 * "1"])
+def test_a_number_that_is_no_body_is_told(name):
+    from splat_scenes import compiled
+
+    with pytest.raises(BadConfig, match="does not have"):
+        compiled(part(random_cloud(5), name))
+
+
+def test_labels_that_the_scene_does_not_name_are_left_out(tmp_path):
+    from splat_scenes import model_and_data
+
+    from maniple.splat.compiled import CompiledScene
+
+    cloud = replace(random_cloud(6), labels=np.array([0, 1, 2, 3, 4, 5], np.int32))
+    write_cloud(cloud, tmp_path / "a.ply")
+    (tmp_path / "s.yaml").write_text("format: splatscene/1\nclouds: [{file: a.ply, body: link}]")
+    scene = CompiledScene(read_scene(tmp_path / "s.yaml"), model_and_data()[0])
+    assert len(scene.bound) == 1 and len(scene.bound[0].cloud) == 6
+
+
+def test_a_header_may_end_its_lines_as_windows_does(tmp_path):
+    write_cloud(random_cloud(7), tmp_path / "a.ply")
+    head, _, rows = (tmp_path / "a.ply").read_bytes().partition(b"end_header\n")
+    text = (head + b"end_header\n").replace(b"\n", b"\r\n")
+    (tmp_path / "b.ply").write_bytes(text + rows)
+    assert np.array_equal(
+        read_cloud(tmp_path / "b.ply").means, read_cloud(tmp_path / "a.ply").means
+    )
+
+
+def test_a_scene_is_written_only_as_one(tmp_path):
+    scene = Scene((Part(random_cloud(5)),))
+    (tmp_path / "folder.yaml").mkdir()
+    (tmp_path / "file").write_text("")
+    for name, words in (("a.ply", "must end with .yaml"), ("folder.yaml", "is a folder"),
+                        ("file/a.yaml", "cannot be written")):  # fmt: skip
+        with pytest.raises(BadConfig, match=words):
+            write_scene(scene, tmp_path / name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder.yaml"]
 
 
 def test_rotations_survive():

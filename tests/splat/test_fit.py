@@ -1,11 +1,16 @@
 """Bake and fit: gradients are right, and what is fitted looks like what was seen."""
 
+import json
+
 import numpy as np
 import pytest
 from splat_scenes import model_and_data, part, random_cloud
 
+from maniple.core.errors import BadConfig
+from maniple.data.video import save_png
 from maniple.splat.bake import bake
 from maniple.splat.fit import Fit, FitConfig, fit, split
+from maniple.splat.photos import read_photos
 from maniple.splat.poses import Moment, PoseSource, draw_moments
 from maniple.splat.quality import likeness, psnr
 from maniple.splat.raster import compiled_library
@@ -157,3 +162,25 @@ def test_photographs_are_fitted(tmp_path, inside):
 
 def test_psnr_is_in_decibels():
     assert psnr(np.zeros(4), np.full(4, 0.1)) == pytest.approx(20)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"fl_x": 0}, "fl_x is '0'"),
+        ({"fl_x": "long"}, "fl_x is 'long'"),
+        ({"fl_x": 1e8}, "degrees across"),
+        ({"w": None}, "w is 'None'"),
+        ({"frames": []}, "4 x 4"),
+        ({"frames": [{"file_path": "a.png"}]}, "no 'transform_matrix'"),
+    ],
+)
+def test_photographs_with_nonsense_are_told(tmp_path, change, words):
+    save_png(tmp_path / "a.png", np.zeros((8, 8, 3), np.uint8))
+    frame = {"file_path": "a.png", "transform_matrix": np.eye(4).tolist()}
+    text = {"fl_x": 8.0, "w": 8, "frames": [frame]}
+    (tmp_path / "t.json").write_text(json.dumps(text))
+    assert len(read_photos(tmp_path / "t.json")[1]) == 1
+    (tmp_path / "t.json").write_text(json.dumps(text | change))
+    with pytest.raises(BadConfig, match=words):
+        read_photos(tmp_path / "t.json")

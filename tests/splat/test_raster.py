@@ -10,7 +10,7 @@ from maniple.sim.render_source import DataSource
 from maniple.splat.cloud import make_cloud, multiply_quats
 from maniple.splat.compiled import CompiledScene
 from maniple.splat.quality import psnr
-from maniple.splat.raster import Raster, compiled_library
+from maniple.splat.raster import BYTES_PER_PIXEL, Raster, compiled_library
 from maniple.splat.reference import draw_reference
 from maniple.splat.scene import Scene
 from maniple.splat.structs import ROW_FIELDS
@@ -89,6 +89,50 @@ def test_what_is_kept_changes_nothing_that_can_be_seen(name):
     assert psnr(full[0] / 255, kept[0] / 255) > 70
     assert np.median(np.abs(full[1] - kept[1])) < 1e-4
     assert np.mean(full[2] != kept[2]) < 5e-3
+
+
+def pictures_of(raster, cameras, size):
+    """Draw row 0 through cameras; return their colours."""
+    out = {(camera, "rgb"): np.empty((1, *size, 3), np.uint8) for camera in cameras}
+    raster.render([0], cameras, ("rgb",), out)
+    return [out[camera, "rgb"][0] for camera in cameras]
+
+
+def test_two_still_cameras_are_kept_and_not_made_again():
+    scene, source = compiled(part(random_cloud(1200)), part(random_cloud(200, 2), "link"))
+    raster = Raster(scene, source)
+    first = pictures_of(raster, [0, 1], (256, 256))
+    kept = raster.kept_bytes
+    pictures_of(raster, [0], (256, 256))
+    one = raster.kept_bytes
+    assert one > kept > 0
+    again = pictures_of(raster, [0, 1], (256, 256))
+    assert raster.kept_bytes == one
+    full = pictures_of(Raster(scene, source, 0), [0, 1], (256, 256))
+    for a, b, c in zip(first, full, again, strict=True):
+        assert np.array_equal(a, c)
+        assert psnr(a / 255, b / 255) > 70
+
+
+def test_a_large_still_picture_keeps_nothing():
+    """Its layer would be made anew for every picture, or fill the memory."""
+    scene, source = compiled(part(random_cloud(300)))
+    raster = Raster(scene, source)
+    (picture,) = pictures_of(raster, [0], (480, 640))
+    assert raster.kept_bytes == 0
+    assert np.array_equal(picture, pictures_of(Raster(scene, source, 0), [0], (480, 640))[0])
+
+
+def test_a_layer_that_turns_out_too_large_is_not_used():
+    """Many thin splats at every pixel: more than a layer takes elsewhere."""
+    cloud = random_cloud(4000, size=0.2)
+    cloud.opacities[:] = 0.02
+    scene, source = compiled(part(cloud))
+    raster = Raster(scene, source, 96 * 96 * BYTES_PER_PIXEL)
+    first, again = (pictures_of(raster, [0], (96, 96))[0] for _ in range(2))
+    assert raster.kept_bytes == 0
+    assert np.array_equal(first, again)
+    assert np.array_equal(first, pictures_of(Raster(scene, source, 0), [0], (96, 96))[0])
 
 
 def test_a_turned_link_keeps_its_colours():

@@ -7,6 +7,7 @@ import pytest
 from splat_scenes import MODEL, model_and_data, random_cloud
 
 from maniple.cli.splat.subject import load_subject
+from maniple.core.errors import BadConfig
 from maniple.sim.render_source import DataSource
 from maniple.sim.renderer import make_renderer, render_still
 from maniple.splat import store
@@ -97,6 +98,58 @@ def test_commands_refuse_in_one_line(tmp_path, inside):
     assert "No task is named" in inside("splat", "bake", "nonsense/Task", code=2).err
     error = inside("splat", "render", "piper/Reach-v0", "--scene", tmp_path / "no.yaml", code=2).err
     assert "no scene file" in error
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path, inside):
+    (tmp_path / "room.xml").write_text(MODEL)
+    (tmp_path / "a.ply").write_bytes(b"capture")
+    (tmp_path / "p.yaml").write_text("points: []")
+    room, ply = tmp_path / "room.xml", tmp_path / "a.ply"
+    assert "end with .yaml" in inside("splat", "bake", room, "--out", ply, code=2).err
+    error = inside("splat", "bake", room, "--out", ply / "s.yaml", code=2).err
+    assert "cannot be written" in error
+    error = inside("splat", "align", ply, room, "--points", tmp_path / "p.yaml", "--out",
+                   tmp_path / "a.yaml", code=2).err  # fmt: skip
+    assert "would be overwritten" in error
+    assert "is a file" in inside("splat", "render", room, "--out", ply, code=2).err
+    assert ply.read_bytes() == b"capture"
+
+
+@pytest.mark.parametrize(
+    ("inner", "words"),
+    [("<geom size='.1'/>", "no cameras"), ("<camera name='a'/>", "see no geom")],
+)
+def test_a_model_of_which_nothing_is_seen_is_told(tmp_path, inside, inner, words):
+    (tmp_path / "m.xml").write_text(f"<mujoco><worldbody>{inner}</worldbody></mujoco>")
+    out = tmp_path / "s.yaml"
+    assert words in inside("splat", "bake", tmp_path / "m.xml", "--out", out, code=2).err
+
+
+def test_a_camera_may_have_any_name(tmp_path, inside):
+    text = MODEL.replace('"front"', '"../a/b"').replace('"above"', '".._a_b"')
+    (tmp_path / "room.xml").write_text(text)
+    inside("splat", "render", tmp_path / "room.xml", "--renderer", "fast", "--out",
+           tmp_path / "out", "--width", 16, "--height", 16)  # fmt: skip
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == [".._a_b.png", ".._a_b_1.png", "wrist.png"]
+
+
+def test_a_cache_that_cannot_be_used_is_told(tmp_path, monkeypatch):
+    model, data = model_and_data()
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(store.CACHE_VARIABLE, str(tmp_path / "file"))
+    with pytest.raises(BadConfig, match="MANIPLE_CACHE"):
+        store.scene_for(DataSource(model, data))
+    monkeypatch.setenv(store.CACHE_VARIABLE, str(tmp_path))
+    (tmp_path / "splats").mkdir()
+    (tmp_path / "splats" / scene_name(model)).write_text("format: [")
+    with pytest.raises(BadConfig, match="to have it made again"):
+        store.scene_for(DataSource(model, data))
+
+
+def test_info_of_a_task_is_of_its_scene(inside):
+    told = json.loads(inside("splat", "info", "piper/Reach-v0", "--json").out.splitlines()[-1])
+    assert told["file"].endswith(".yaml") and told["clouds"][0]["gaussians"] > 1000
 
 
 def test_fit_shows_before_and_after(tmp_path, inside):

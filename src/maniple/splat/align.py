@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
-from maniple.core.errors import BadConfig
+from maniple.core.checked_file import read_yaml_table
+from maniple.core.errors import BadConfig, ManipleError, one_line
 from maniple.sim.renderer import RenderSource, camera_index
 from maniple.splat.cloud import quats_of, turns
 from maniple.splat.compiled import CompiledScene
@@ -21,6 +21,8 @@ from maniple.splat.views import Views
 
 FLIP = np.diag([1.0, -1.0, -1.0])
 """From cameras that look along z with y down, as captures have them, to MuJoCo's."""
+FLAT = 0.02
+"""Points that are flatter than this, for their extent, do not tell left from right."""
 
 
 class Similarity(NamedTuple):
@@ -55,7 +57,10 @@ def align(references: References) -> Similarity:
     if spread[0] < 1e-9 or (need == 3 and spread[1] < 1e-3 * spread[0]):
         raise BadConfig("The reference points lie on one line, or are all the same.")
     if references.capture_turns is None or references.world_turns is None:
-        turn = _rotation((b - cb).T @ (a - ca))
+        product = (b - cb).T @ (a - ca)
+        if _is_solid(a - ca) and _is_solid(b - cb) and np.linalg.det(product) < 0:
+            raise BadConfig("The points are mirrored: is one axis wrong?")
+        turn = _rotation(product)
     else:
         pairs = zip(references.world_turns, references.capture_turns, strict=True)
         turn = _rotation(sum(w @ c.T for w, c in pairs))
@@ -66,6 +71,14 @@ def align(references: References) -> Similarity:
     shift = cb - scale * turn @ ca
     left = scale * a @ turn.T + shift - b
     return Similarity(scale, turn, shift, float(np.sqrt((left**2).sum(1).mean())))
+
+
+def _is_solid(points: NDArray[np.float64]) -> bool:
+    """Whether points around their centre lie clearly beside a plane, which needs four of them."""
+    if len(points) < 4:
+        return False
+    spread = np.linalg.svd(points, compute_uv=False)
+    return bool(spread[2] > FLAT * spread[0])
 
 
 def _rotation(m: Any) -> NDArray[np.float64]:
@@ -118,27 +131,47 @@ def read_references(path: Path, model: mujoco.MjModel) -> References:
     cameras: [{camera: name, capture_pos: [x, y, z], capture_quat_wxyz: [w, x, y, z]}, ...], whose
     quaternions turn a camera that looks along z with y down into the capture's frame.
     """
-    if not path.is_file() or path.stat().st_size > MAX_YAML_BYTES:
+    if not path.is_file():
         raise BadConfig(f"There is no file of reference points {path}.")
+    text = read_yaml_table(path, MAX_YAML_BYTES)
     try:
-        text = yaml.safe_load(path.read_text("utf-8"))
-        if isinstance(text, dict) and isinstance(text.get("points"), list):
-            rows = [(p["capture"], p["world"]) for p in text["points"]]
-            capture, world = (np.array(side, np.float64) for side in zip(*rows, strict=True))
+        if isinstance(text.get("points"), list):
+            points = _with_keys(text["points"], ("capture", "world"), f"{path}, point")
+            capture, world = (
+                np.array([p[side] for p in points], np.float64) for side in ("capture", "world")
+            )
             return _checked(References(capture, world), path)
-        if isinstance(text, dict) and isinstance(text.get("cameras"), list):
-            return _checked(_cameras(text["cameras"], model), path)
-    except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
-        raise BadConfig(f"{path} cannot be read as reference points: {error}.") from None
+        if isinstance(text.get("cameras"), list):
+            keys = ("camera", "capture_pos", "capture_quat_wxyz")
+            cameras = _with_keys(text["cameras"], keys, f"{path}, camera")
+            return _checked(_cameras(cameras, model, path), path)
+    except ManipleError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise BadConfig(f"{path} cannot be read as reference points: {one_line(error)}.") from None
     raise BadConfig(f"{path} has neither a list 'points' nor a list 'cameras'.")
 
 
-def _cameras(entries: list[Any], model: mujoco.MjModel) -> References:
+def _with_keys(entries: list[Any], keys: tuple[str, ...], origin: str) -> list[dict[str, Any]]:
+    """Return entries that have all these keys."""
+    for k, entry in enumerate(entries):
+        missing = [key for key in keys if not isinstance(entry, dict) or key not in entry]
+        if missing:
+            raise BadConfig(f"{origin} {k}: it has no {' and no '.join(map(repr, missing))}.")
+    return entries
+
+
+def _cameras(entries: list[dict[str, Any]], model: mujoco.MjModel, path: Path) -> References:
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     numbers = [camera_index(model, entry["camera"]) for entry in entries]
     quats = np.array([entry["capture_quat_wxyz"] for entry in entries], np.float64)
-    quats /= np.linalg.norm(quats, axis=1, keepdims=True)
+    if quats.ndim != 2 or quats.shape[1] != 4 or not np.isfinite(quats).all():
+        raise BadConfig(f"{path}: a capture_quat_wxyz is four finite numbers.")
+    lengths = np.linalg.norm(quats, axis=1, keepdims=True)
+    if lengths.min() < 1e-9:
+        raise BadConfig(f"{path}: a capture_quat_wxyz has length zero.")
+    quats /= lengths
     return References(
         np.array([entry["capture_pos"] for entry in entries], np.float64),
         data.cam_xpos[numbers].copy(),

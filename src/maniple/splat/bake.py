@@ -69,6 +69,8 @@ def bake(
         for g, n in zip(geoms, most.tolist(), strict=True)
         if (g.pixels > 0).any()
     ]
+    if not geoms:
+        raise BadConfig("The cameras of the model see no geom that splats could cover.")
     return _cover(model, geoms, count)
 
 

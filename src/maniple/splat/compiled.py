@@ -181,7 +181,7 @@ def bind(scene: Scene, model: mujoco.MjModel) -> list[Bound]:
     for number, part in enumerate(scene.parts):
         owners = [find_geom(model, owner) for owner in part.owners]
         cloud = part.placed()
-        labels = np.zeros(len(cloud), np.int32) if cloud.labels is None else cloud.labels
+        labels = part.owner_numbers
         bodies = np.array([body for body, _ in owners])[labels]
         geoms = np.array([geom for _, geom in owners], np.int32)[labels]
         for body in np.unique(bodies).tolist():

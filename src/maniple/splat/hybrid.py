@@ -102,9 +102,7 @@ def still_part(scene: Scene, model: mujoco.MjModel) -> Scene:
     parts: list[Part] = []
     for part in scene.parts:
         owner_is_still = np.array([still[find_body(model, body)] for body, _ in part.owners])
-        labels = part.cloud.labels
-        keep = np.flatnonzero(owner_is_still[np.zeros(len(part.cloud), int)
-                                             if labels is None else labels])  # fmt: skip
+        keep = np.flatnonzero(owner_is_still[part.owner_numbers])
         if len(keep):
             parts.append(replace(part, cloud=part.cloud.take(keep)))
     return replace(scene, parts=tuple(parts))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.core.errors import BadConfig
+from maniple.core.checked_file import read_json_table
+from maniple.core.errors import BadConfig, one_line
 from maniple.splat.views import Views
 
 LARGEST_SIDE = 400
@@ -49,15 +49,19 @@ class PhotoSource:
 
 def read_photos(path: Path) -> tuple[PhotoSource, Views]:
     """Read a transforms.json, with one lens for all photographs, and the photographs."""
+    text = read_json_table(path)
     try:
-        text = json.loads(path.read_text("utf-8"))
         frames = text["frames"]
         poses = np.array([frame["transform_matrix"] for frame in frames], np.float64)
         if poses.shape[1:] != (4, 4) or not np.isfinite(poses).all():
             raise ValueError("a transform_matrix is 4 x 4 finite numbers")
         pictures = [_read_picture(path.parent, frame["file_path"]) for frame in frames]
-    except (OSError, KeyError, TypeError, ValueError, IndexError) as error:
-        raise BadConfig(f"{path} is not a transforms.json with photographs: {error}.") from None
+    except KeyError as error:
+        raise BadConfig(f"{path} is not a transforms.json: it has no {error}.") from None
+    except (OSError, TypeError, ValueError, IndexError) as error:
+        raise BadConfig(
+            f"{path} is not a transforms.json with photographs: {one_line(error)}."
+        ) from None
     height, width = pictures[0].shape[:2]
     if any(picture.shape != pictures[0].shape for picture in pictures):
         raise BadConfig(f"{path}: its photographs are not all of one size.")
@@ -73,12 +77,23 @@ def read_photos(path: Path) -> tuple[PhotoSource, Views]:
 
 
 def _fovy_deg(text: dict[str, Any], width: int, height: int, path: Path) -> float:
-    across = text.get("camera_angle_x")
     if "fl_x" in text and "w" in text:
-        across = 2 * np.arctan(0.5 * float(text["w"]) / float(text["fl_x"]))
-    if across is None or not 0.01 < float(across) < 3.1:
+        wide, focal = (_positive(text, name, path) for name in ("w", "fl_x"))
+        across = 2 * np.arctan(0.5 * wide / focal)
+    elif "camera_angle_x" in text:
+        across = _positive(text, "camera_angle_x", path)
+    else:
         raise BadConfig(f"{path} has neither camera_angle_x nor fl_x with w.")
-    return float(np.degrees(2 * np.arctan(np.tan(float(across) / 2) * height / width)))
+    if not 0.01 < across < 3.1:
+        raise BadConfig(f"{path}: its lens sees {np.degrees(across):.1f} degrees across.")
+    return float(np.degrees(2 * np.arctan(np.tan(across / 2) * height / width)))
+
+
+def _positive(text: dict[str, Any], name: str, path: Path) -> float:
+    value = text[name]
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e9:
+        raise BadConfig(f"{path}: {name} is {str(value)[:60]!r}; it must be a number above 0.")
+    return float(value)
 
 
 def _read_picture(folder: Path, name: str) -> NDArray[np.float32]:

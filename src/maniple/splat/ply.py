@@ -63,8 +63,10 @@ def read_ply(path: Path) -> Cloud:
 
 def read_header(data: bytes, origin: str) -> Header:
     """Read the header of a PLY file, or raise BadCloud."""
-    end = data.find(b"end_header\n", 0, MAX_HEADER)
-    if not data.startswith(b"ply") or end < 0:
+    end = data.find(b"end_header", 0, MAX_HEADER)
+    # Some programs end lines of the header as Windows does.
+    last = next((e for e in (b"end_header\n", b"end_header\r\n") if data.startswith(e, end)), b"")
+    if not data.startswith(b"ply") or end < 0 or not last:
         raise BadCloud(f"{origin} is not a PLY file: it has no header that begins with 'ply'.")
     lines = data[:end].decode("latin-1").split("\n")
     mode, count, fields, elements = "default", -1, [], []
@@ -87,7 +89,7 @@ def read_header(data: bytes, origin: str) -> Header:
         raise BadCloud(f"{origin} is not in the format binary_little_endian.")
     if elements[:1] != ["vertex"] or not fields:
         raise BadCloud(f"{origin} does not begin with the element 'vertex'.")
-    return Header(count, np.dtype(fields), mode, end + len(b"end_header\n"), tuple(elements))
+    return Header(count, np.dtype(fields), mode, end + len(last), tuple(elements))
 
 
 def write_ply(cloud: Cloud, path: Path) -> None:

@@ -51,8 +51,9 @@ Picture picture_of(const Output& out, int at) {
 }
 
 // All that the still part of a picture depends on.
-LayerKey key_of(const Cloud& cloud, const View& v, int lanes) {
+LayerKey key_of(const Cloud& cloud, const View& v, int lanes, uint64_t share) {
   LayerKey key;
+  key.add(&share, sizeof share);
   // A layer is laid out in blocks, whose shape depends on the lanes.
   const int32_t size[3] = {v.width, v.height, lanes};
   key.add(size, sizeof size);
@@ -83,13 +84,14 @@ class Layers {
   explicit Layers(size_t budget) : budget_(budget) {}
 
   struct Kept {
-    StillLayer layer;
+    std::unique_ptr<StillLayer> layer = std::make_unique<StillLayer>();  // none: it is too large
+    bool is_built = false;
     long used = 0;
   };
 
   size_t bytes() const {
     size_t sum = 0;
-    for (const auto& [key, kept] : layers_) sum += kept->layer.bytes();
+    for (const auto& [key, kept] : layers_) sum += kept->layer ? kept->layer->bytes() : 0;
     return sum;
   }
   void begin() { now_++; }
@@ -100,10 +102,16 @@ class Layers {
     return found->second.get();
   }
   Kept* add(const LayerKey& key) {
-    auto& kept = layers_[key];
-    kept = std::make_unique<Kept>();
-    kept->used = now_;
-    return kept.get();
+    auto fresh = std::make_unique<Kept>();
+    fresh->used = now_;
+    return layers_.emplace(key, std::move(fresh)).first->second.get();
+  }
+  // How large the layer of one of so many still cameras may be.
+  uint64_t share(int cameras) const { return budget_ / (cameras > 0 ? cameras : 1); }
+  // After a failure: what was not built must not be found again.
+  void drop_unbuilt() {
+    for (auto it = layers_.begin(); it != layers_.end();)
+      it = it->second->is_built ? std::next(it) : layers_.erase(it);
   }
   // Drop the longest unused while there is too much; what is in use now may go too, after its use.
   void trim() {
@@ -131,23 +139,29 @@ int64_t layers_bytes(void* layers) { return (int64_t)((Layers*)layers)->bytes();
 
 // Returns 0, or 1 where there is not enough memory.
 int render(const Cloud* cloud, const Rows* rows, const Order* order, void* kept) {
+  Layers* layers = (Layers*)kept;
   try {
-    Layers* layers = (Layers*)kept;
     const int count = order->rows * order->cameras;
-    std::vector<const StillLayer*> layer(count, nullptr);
-    std::vector<std::pair<StillLayer*, int>> missing;
+    std::vector<const Layers::Kept*> layer(count, nullptr);
+    std::vector<std::pair<Layers::Kept*, int>> missing;
+    // A layer that is too large is never used: by a rule that knows neither rows nor history, so
+    // that a row has the same bits whatever else is drawn.
+    int still = 0;
+    for (int c = 0; c < order->cameras; c++) still += order->output[c].is_still;
+    const uint64_t share = layers ? layers->share(still) : 0;
     if (layers) {
       layers->begin();
       for (int k = 0; k < count; k++) {
         const Output& out = order->output[k % order->cameras];
         if (!out.is_still || !order->is_plain[k / order->cameras]) continue;
-        const LayerKey key = key_of(*cloud, view_of(*rows, *order, out, k / order->cameras), order->lanes);
+        const View v = view_of(*rows, *order, out, k / order->cameras);
+        const LayerKey key = key_of(*cloud, v, order->lanes, share);
         Layers::Kept* found = layers->find(key);
         if (!found) {
           found = layers->add(key);
-          missing.push_back({&found->layer, k});
+          missing.push_back({found, k});
         }
-        layer[k] = &found->layer;
+        layer[k] = found;
       }
     }
     kernel::Pool& pool = kernel::Pool::get();
@@ -163,25 +177,30 @@ int render(const Cloud* cloud, const Rows* rows, const Order* order, void* kept)
     };
     pool.run((int)missing.size(), order->threads, safely([&](int m) {
       const int k = missing[m].second;
+      Layers::Kept& made = *missing[m].first;
       const Output& out = order->output[k % order->cameras];
       const View v = view_of(*rows, *order, out, k / order->cameras);
       const auto build = order->lanes == 8 ? lanes8::build : lanes4::build;
-      build(*cloud, v, scratch(), *missing[m].first);
+      build(*cloud, v, scratch(), *made.layer);
+      made.is_built = true;
+      if (made.layer->bytes() > share) made.layer.reset();
     }));
     if (failed) {
-      delete layers;
-      return 2;
+      layers->drop_unbuilt();
+      return 1;
     }
     pool.run(count, order->threads, safely([&](int k) {
       const Output& out = order->output[k % order->cameras];
       const int at = k / order->cameras;
       const View v = view_of(*rows, *order, out, at);
       const auto draw = order->lanes == 8 ? lanes8::draw : lanes4::draw;
-      draw(*cloud, v, picture_of(out, at), scratch(), layer[k], order->nanoseconds);
+      const StillLayer* still_part = layer[k] ? layer[k]->layer.get() : nullptr;
+      draw(*cloud, v, picture_of(out, at), scratch(), still_part, order->nanoseconds);
     }));
     if (layers) layers->trim();
     return failed;
   } catch (const std::bad_alloc&) {
+    if (layers) layers->drop_unbuilt();
     return 1;
   }
 }

@@ -27,8 +27,11 @@ from maniple.splat.structs import (
 )  # fmt: skip
 
 LIBRARY = "maniple.splat._raster"
-LAYER_BYTES = 96 << 20
+LAYER_BYTES = 256 << 20
 """So much is kept of what does not move, per renderer."""
+BYTES_PER_PIXEL = 1600
+"""What a kept layer takes, about. Where the still cameras of a call would need more than there is,
+all are drawn like cameras that move: a layer that had to be made anew each time costs far more."""
 STAGES = ("project", "sort", "blend", "finish")
 _DTYPES = {"rgb": np.uint8, "depth": np.float32, "segmentation": np.int32, "colour": np.float32}
 _LIGHTS = ("light_ambient", "light_diffuse", "light_specular", "cam_fovy")
@@ -55,6 +58,7 @@ class Raster:
         self.free_view = free_view(scene.model)
         self._library = compiled_library()
         self._layers: int | None = None
+        self._layer_bytes = layer_bytes
         self._rows = Rows()
         self._known: dict[str, NDArray] = {}
         # A camera that is put elsewhere in every row would need a layer for each.
@@ -134,9 +138,11 @@ class Raster:
         copies: list[tuple[NDArray, NDArray]] = []
         keep_alive: list[NDArray] = []
         height, width = out[cameras[0], kinds[0]].shape[1:3]
-        for output, camera in zip(outputs, cameras, strict=True):
+        still = [camera < 0 or bool(self._cameras_still[camera]) for camera in cameras]
+        # Not by rows, nor by what is free now: a row has the same bits whatever else is drawn.
+        can_keep &= sum(still) * width * height * BYTES_PER_PIXEL <= self._layer_bytes
+        for output, camera, stands in zip(outputs, cameras, still, strict=True):
             output.camera = camera
-            stands = camera < 0 or bool(self._cameras_still[camera])
             output.is_still = int(stands and can_keep)
             for kind in kinds:
                 array = out[camera, kind]
@@ -155,7 +161,6 @@ class Raster:
             ctypes.byref(self._struct), ctypes.byref(self._rows), ctypes.byref(order), self._layers
         )
         if failed:
-            self._layers = None if failed == 2 else self._layers
             raise MemoryError(f"There is no memory for pictures of {width} x {height}.")
         for array, copied in copies:
             array[...] = copied

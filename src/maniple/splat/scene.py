@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,14 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from maniple.core.checked_file import read_yaml_table
 from maniple.core.errors import BadConfig, closest
 from maniple.splat.cloud import Cloud, multiply_quats, turns
 from maniple.splat.files import read_cloud, write_cloud
 
 FORMAT = "splatscene/1"
 WORLD = "world"
+SUFFIXES = (".yaml", ".yml")
 MAX_YAML_BYTES = 4 << 20
 PART_KEYS = ("file", "body", "labels", "pos", "quat_wxyz", "scale", "gain", "lit", "two_sided")
 SCENE_KEYS = ("format", "clouds", "background")
@@ -43,6 +47,13 @@ class Part:
     """Whether colours are those of the material, on which the simulated lights shine."""
     is_two_sided: bool = True
     """Whether discs are seen from behind too; their front is where the third axis points."""
+
+    @property
+    def owner_numbers(self) -> NDArray[np.int32]:
+        """Which of the owners each Gaussian follows; where there is one, all follow it."""
+        if self.cloud.labels is None or len(self.owners) == 1:
+            return np.zeros(len(self.cloud), np.int32)
+        return self.cloud.labels
 
     def placed(self) -> Cloud:
         """Return the cloud in the frame of its bodies."""
@@ -78,14 +89,8 @@ def read_scene(path: str | Path) -> Scene:
     path = Path(path)
     if not path.is_file():
         raise BadConfig(f"There is no scene file {path}.")
-    if path.stat().st_size > MAX_YAML_BYTES:
-        raise BadConfig(f"{path} is larger than a scene file can be ({MAX_YAML_BYTES} bytes).")
-    try:
-        text = yaml.safe_load(path.read_text("utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise BadConfig(f"{path} is not YAML: {first}.") from None
-    if not isinstance(text, dict) or text.get("format") != FORMAT:
+    text = read_yaml_table(path, MAX_YAML_BYTES)
+    if text.get("format") != FORMAT:
         raise BadConfig(f"{path} is not a scene file: it has no line 'format: {FORMAT}'.")
     _check_keys(text, SCENE_KEYS, str(path))
     clouds = text.get("clouds")
@@ -95,8 +100,42 @@ def read_scene(path: str | Path) -> Scene:
     return Scene(parts, _background(text.get("background", [0, 0, 0]), str(path)))
 
 
+def check_target(path: Path, capture: Path | None = None) -> None:
+    """Make the folder of a scene file that is to be written, or say why it cannot be written.
+
+    Args:
+        path: Of the scene file.
+        capture: A cloud that is read, which the cloud beside the scene file must not replace.
+    """
+    if path.suffix not in SUFFIXES:
+        raise BadConfig(f"{path} cannot be a scene file: its name must end with .yaml.")
+    if path.is_dir():
+        raise BadConfig(f"{path} is a folder, not a scene file.")
+    beside = path.with_name(f"{path.stem}.ply")
+    if capture is not None and beside.resolve() == capture.resolve():
+        raise BadConfig(f"{capture} would be overwritten: choose another name than {path.name}.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadConfig(f"{path} cannot be written: {error.strerror}.") from None
+    if not os.access(path.parent, os.W_OK):
+        raise BadConfig(f"{path} cannot be written: {path.parent} does not allow it.")
+
+
 def write_scene(scene: Scene, path: Path) -> None:
-    """Write a scene file with its clouds beside it."""
+    """Write a scene file with its clouds beside it, so that it is whole or not there."""
+    check_target(path)
+    try:
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            _write_scene(scene, Path(folder) / path.name)
+            # The scene file goes last: who finds it finds its clouds, too.
+            for file in sorted(Path(folder).iterdir(), key=lambda file: file.name == path.name):
+                file.replace(path.parent / file.name)
+    except OSError as error:
+        raise BadConfig(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def _write_scene(scene: Scene, path: Path) -> None:
     clouds = []
     for k, part in enumerate(scene.parts):
         name = f"{path.stem}.ply" if len(scene.parts) == 1 else f"{path.stem}.{k}.ply"
@@ -117,8 +156,9 @@ def write_scene(scene: Scene, path: Path) -> None:
 
 def find_body(model: mujoco.MjModel, name: str) -> int:
     """Return a body's number, or raise BadConfig with the nearest name."""
-    if name.startswith("#") and name[1:].isdigit() and int(name[1:]) < model.nbody:
-        return int(name[1:])
+    number = name[1:] if name.startswith("#") and len(name) < 12 else ""
+    if number.isascii() and number.isdigit() and int(number) < model.nbody:
+        return int(number)
     names = [model.body(i).name for i in range(model.nbody)]
     if name not in names:
         raise BadConfig(
@@ -154,6 +194,9 @@ def _part(entry: Any, path: Path, number: int) -> Part:
     if "body" in entry and "labels" in entry:
         raise BadConfig(f"{origin}: it has both 'body' and 'labels'.")
     cloud = read_cloud(path.parent / entry["file"])
+    if "labels" not in entry:
+        # All of it follows one body, whatever its labels once stood for.
+        cloud = replace(cloud, labels=None)
     scale = _numbers(entry.get("scale", 1.0), 1, "scale", origin)[0]
     if not scale > 0:
         raise BadConfig(f"{origin}: scale is {scale}; it must be larger than 0.")
@@ -162,6 +205,8 @@ def _part(entry: Any, path: Path, number: int) -> Part:
     if length < 1e-9:
         raise BadConfig(f"{origin}: quat_wxyz has length zero.")
     gain = _numbers(entry.get("gain", (1, 1, 1)), 3, "gain", origin)
+    if min(gain) < 0:
+        raise BadConfig(f"{origin}: gain is {gain}; it must not be negative.")
     w, x, y, z = (c / length for c in turn)
     px, py, pz = _numbers(entry.get("pos", (0, 0, 0)), 3, "pos", origin)
     return Part(
@@ -211,7 +256,8 @@ def _numbers(value: Any, count: int, name: str, origin: str) -> list[float]:
         isinstance(v, (int, float)) and not isinstance(v, bool) and abs(v) < 1e6 for v in values
     )
     if not is_good:
-        raise BadConfig(f"{origin}: {name} is {str(value)[:60]}; it must be {count} numbers.")
+        wanted = "a number" if count == 1 else f"{count} numbers"
+        raise BadConfig(f"{origin}: {name} is {str(value)[:60]}; it must be {wanted}.")
     return [float(v) for v in values]
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +11,8 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
+from maniple.core.errors import BadConfig, ManipleError
+from maniple.core.flock import lock_file
 from maniple.sim.fast.support import geom_colours, visible_geoms
 from maniple.sim.renderer import RenderSource
 from maniple.splat.bake import GAUSSIANS, bake
@@ -38,15 +38,20 @@ def scene_for(source: RenderSource) -> Scene:
     if named:
         return read_scene(named)
     found = find_scene(source.model)
-    return read_scene(found if found is not None else make_and_keep(source))
+    path = found if found is not None else make_and_keep(source)
+    try:
+        return read_scene(path)
+    except ManipleError as error:
+        raise BadConfig(f"{error} Delete {path} to have it made again.") from None
 
 
 def find_scene(model: mujoco.MjModel) -> Path | None:
     """Return the scene file of a model, or None where none has been made yet."""
     for folder in (SHIPPED, cache_folder()):
         path = folder / scene_name(model)
-        if path.is_file():
-            return path
+        with _told(folder):
+            if path.is_file():
+                return path
     return None
 
 
@@ -89,13 +94,15 @@ def looks(model: mujoco.MjModel) -> str:
 def make_and_keep(source: RenderSource) -> Path:
     """Make the scene of a source's model, unless another process does so meanwhile."""
     folder = cache_folder()
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / scene_name(source.model)
-    with (folder / f"{path.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with _told(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / f"{path.name}.lock").open("w")
+    with lock:
+        lock_file(lock)
         if not path.is_file():
             with _progress(f"Splats of {model_name(source.model)}", FitConfig.steps) as tell:
-                keep(make_scene(source.model, seen_in(source), tell=tell), path)
+                write_scene(make_scene(source.model, seen_in(source), tell=tell), path)
     return path
 
 
@@ -126,15 +133,6 @@ def seen_in(source: RenderSource) -> list[Moment]:
     return [Moment.of(source.load(row)[1]) for row in range(rows)]
 
 
-def keep(scene: Scene, path: Path) -> None:
-    """Write a scene so that it is whole or not there."""
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        write_scene(scene, Path(folder) / path.name)
-        # The scene file goes last: who finds it finds its clouds, too.
-        for file in sorted(Path(folder).iterdir(), key=lambda file: file.name == path.name):
-            file.replace(path.parent / file.name)
-
-
 def cache_folder() -> Path:
     """Return where scenes are kept between runs."""
     chosen = os.environ.get(CACHE_VARIABLE)
@@ -142,6 +140,18 @@ def cache_folder() -> Path:
         return Path(chosen) / "splats"
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "maniple" / "splats"
+
+
+@contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    """Say which variable chooses another folder, where this one cannot be used."""
+    try:
+        yield
+    except OSError as error:
+        raise BadConfig(
+            f"Splats cannot be kept in {folder}: {error.strerror}. "
+            f"{CACHE_VARIABLE} chooses another folder."
+        ) from None
 
 
 @contextmanager

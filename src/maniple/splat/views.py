@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from maniple.core.errors import BadConfig
 from maniple.sim.fast.support import why_not
 from maniple.sim.renderer import RenderSource, make_renderer
 
@@ -35,6 +36,8 @@ def draw_views(
 ) -> Views:
     """Draw every row through every camera of the model."""
     model = source.model
+    if not model.ncam:
+        raise BadConfig("The model has no cameras: splats are made of what cameras see.")
     name = renderer or ("fast" if why_not(model) is None else "mujoco")
     cameras = list(range(model.ncam))
     height, width = size

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,18 +40,18 @@ def run(options: Options) -> dict[str, Any]:
     from maniple.splat.align import align, match_colours, placed, read_references
     from maniple.splat.files import read_cloud
     from maniple.splat.poses import PoseSource
-    from maniple.splat.scene import Part, Scene, write_scene
+    from maniple.splat.scene import Part, Scene, check_target, write_scene
     from maniple.splat.store import TRAINING_SIZE
     from maniple.splat.views import draw_views, sky_of
 
+    check_target(options.out, options.cloud)
     model, seen = load_subject(options.subject)
     found = align(read_references(options.points, model))
-    cloud = read_cloud(options.cloud)
+    cloud = replace(read_cloud(options.cloud), labels=None)
     scene = placed(Scene((Part(cloud),), sky_of(model)), found)
     if options.colours:
         source = PoseSource(model, seen[:1])
         scene = match_colours(scene, source, draw_views(source, 1, TRAINING_SIZE))
-    options.out.parent.mkdir(parents=True, exist_ok=True)
     write_scene(scene, options.out)
     gain = [round(g, 4) for g in scene.parts[0].gain]
     turn_deg = float(np.degrees(np.arccos(np.clip((np.trace(found.turn) - 1) / 2, -1, 1))))

@@ -32,13 +32,13 @@ def run(options: Options) -> dict[str, Any]:
     from maniple.cli.splat.subject import load_subject
     from maniple.splat.bake import bake
     from maniple.splat.quality import likeness
-    from maniple.splat.scene import write_scene
+    from maniple.splat.scene import check_target, write_scene
     from maniple.splat.store import training_views
 
+    check_target(options.out)
     model, seen = load_subject(options.subject)
     source, views = training_views(model, seen)
     scene = bake(model, source, views, options.count)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
     write_scene(scene, options.out)
     found = likeness(scene, *held_out(options.subject))
     if not options.json:

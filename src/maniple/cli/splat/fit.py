@@ -54,12 +54,13 @@ def _fit_task(options: Options) -> dict[str, Any]:
     from maniple.splat.bake import bake
     from maniple.splat.fit import FitConfig, fit
     from maniple.splat.quality import likeness
-    from maniple.splat.store import FIRST_PART, cache_folder, keep, scene_name, training_views
+    from maniple.splat.scene import SUFFIXES, check_target, write_scene
+    from maniple.splat.store import FIRST_PART, cache_folder, scene_name, training_views
 
     model, seen = load_subject(options.subject, options.seed)
     out = options.out or cache_folder()
-    path = out if out.suffix == ".yaml" else out / scene_name(model)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = out if out.suffix in SUFFIXES else out / scene_name(model)
+    check_target(path)
     began = time.process_time()
     source, views = training_views(model, seen)
     baked = bake(model, source, views, max(1, int(FIRST_PART * options.count)))
@@ -67,7 +68,7 @@ def _fit_task(options: Options) -> dict[str, Any]:
     with bar(f"Fitting {options.subject}", options.steps, not options.json) as tell:
         scene = fit(baked, source, views, config, tell)
     took = time.process_time() - began
-    keep(scene, path)
+    write_scene(scene, path)
     test = held_out(options.subject)
     found = {"before": likeness(baked, *test), "after": likeness(scene, *test)}
     if not options.json:
@@ -88,14 +89,19 @@ def _fit_photos(options: Options) -> dict[str, Any]:
     from maniple.splat.scene import Part, Scene
 
     assert options.photos is not None
+    path = options.out or Path(options.subject).with_suffix(".fitted.ply")
+    if path.is_dir() or not path.parent.is_dir():
+        raise BadConfig(f"{path} cannot be written: it is a folder, or in none.")
     cloud = read_cloud(options.subject)
     source, views = read_photos(options.photos)
     scene = Scene((Part(replace(cloud, labels=None)),), np.zeros((1, 3), np.float32))
     config = FitConfig(options.steps, max(options.count, len(cloud)), 0.0, options.seed)
     with bar("Fitting photographs", options.steps, not options.json) as tell:
         fitted = fit(scene, source, views, config, tell)
-    path = options.out or Path(options.subject).with_suffix(".fitted.ply")
-    write_cloud(fitted.parts[0].cloud, path)
+    try:
+        write_cloud(fitted.parts[0].cloud, path)
+    except OSError as error:
+        raise BadConfig(f"{path} cannot be written: {error.strerror}.") from None
     before, after = (likeness(s, source, views)["photo"].psnr_db for s in (scene, fitted))
     if not options.json:
         print(f"{len(fitted)} Gaussians in {path}: {before:.1f} dB before, {after:.1f} dB after")

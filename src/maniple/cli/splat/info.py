@@ -17,7 +17,7 @@ class Options:
     """Which file."""
 
     file: tyro.conf.Positional[Path]
-    """A cloud (.ply, .splat, .spz, .sog) or a scene file (.yaml)."""
+    """A cloud (.ply, .splat, .spz, .sog), a scene file (.yaml), or a task."""
 
     json: bool = False
     """Print one JSON object instead of a table."""
@@ -26,21 +26,41 @@ class Options:
 def run(options: Options) -> dict[str, Any]:
     """Read it and print a summary."""
     from maniple.splat.files import read_cloud
-    from maniple.splat.scene import read_scene
+    from maniple.splat.scene import SUFFIXES, read_scene
 
-    if options.file.suffix in (".yaml", ".yml"):
-        parts = read_scene(options.file).parts
+    file = options.file
+    if not file.suffix and not file.exists():
+        file = _scene_of(str(file))
+    if file.suffix in SUFFIXES:
+        parts = read_scene(file).parts
         clouds = [
             {"bodies": sorted({body for body, _ in part.owners}), "lit": part.is_lit}
             | _facts(part.placed())
             for part in parts
         ]
     else:
-        clouds = [_facts(read_cloud(options.file))]
-    answer = {"file": str(options.file), "bytes": options.file.stat().st_size, "clouds": clouds}
+        clouds = [_facts(read_cloud(file))]
+    answer = {"file": str(file), "bytes": file.stat().st_size, "clouds": clouds}
     if not options.json:
         _show(answer)
     return answer
+
+
+def _scene_of(task: str) -> Path:
+    """Return the scene file of a task."""
+    from maniple.core.errors import BadConfig
+    from maniple.envs.group import TaskGroup
+    from maniple.registry import recipe
+    from maniple.splat.store import find_scene
+
+    group = recipe(task, {}).group(1, 1)
+    found = find_scene(group.model) if isinstance(group, TaskGroup) else None
+    group.close()
+    if found is None:
+        raise BadConfig(
+            f"There are no splats of {task} yet: 'maniple splat fit {task}' makes them."
+        )
+    return found
 
 
 def _facts(cloud: Cloud) -> dict[str, Any]:

@@ -47,17 +47,30 @@ def run(options: Options) -> dict[str, Any]:
     check_renderer(options.renderer)
     if not (1 <= options.width <= 8192 and 1 <= options.height <= 8192):
         raise BadConfig(f"A picture of {options.width} x {options.height} cannot be drawn.")
+    if options.out.exists() and not options.out.is_dir():
+        raise BadConfig(f"{options.out} is a file; the pictures need a folder.")
     model, seen = load_subject(options.subject)
     source = PoseSource(model, seen[:8])
     source.scene = str(options.scene) if options.scene else None
     size = (options.height, options.width)
     renderer = make_renderer(options.renderer, source, size, "lean")
-    files = []
+    files: list[str] = []
     for camera in range(model.ncam):
-        path = options.out / f"{model.camera(camera).name or camera}.png"
-        save_png(path, render_still(renderer, 0, camera, options.width, options.height))
+        path = options.out / f"{_file_name(model.camera(camera).name) or camera}.png"
+        if str(path) in files:
+            path = path.with_name(f"{path.stem}_{camera}.png")
+        picture = render_still(renderer, 0, camera, options.width, options.height)
+        try:
+            save_png(path, picture)
+        except OSError as error:
+            raise BadConfig(f"{path} cannot be written: {error.strerror}.") from None
         files.append(str(path))
         if not options.json:
             print(path)
     renderer.close()
     return {"pictures": files, "renderer": options.renderer}
+
+
+def _file_name(camera: str) -> str:
+    """Return a camera's name without what would be another folder."""
+    return "".join(c if c.isalnum() or c in "_-." else "_" for c in camera)
