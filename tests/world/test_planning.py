@@ -145,3 +145,19 @@ def test_the_page_of_a_run(inside, teacher_dir, tmp_path):
 def _other(tmp_path):
     (tmp_path / "config.yaml").write_text("algorithm: sac\n")
     return tmp_path
+
+
+def test_what_the_planner_does_not_take(inside, latent, tmp_path):
+    words = ["eval", latent, "--planner", "world", "--goal", "reward"]
+    refused = {
+        "must be 1 or larger": ["--episodes", "0"],
+        "--num-envs has no meaning": ["--num-envs", "3"],
+        "--out has no meaning": ["--out", tmp_path],
+        "renderer": ["--renderer", "nonsense", "--episodes", "1"],
+    }
+    for told, more in refused.items():
+        assert told in inside(*words, *more, code=2).err
+    assert "add --planner world" in inside("eval", latent, code=2).err
+    (tmp_path / "goal.png").write_text("no picture")
+    told = inside(*words[:-1], tmp_path / "goal.png", "--episodes", "1", code=2).err
+    assert "cannot be read as a picture" in told

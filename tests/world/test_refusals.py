@@ -78,3 +78,8 @@ def test_bad_config_files(tmp_path, text, told):
 def test_a_folder_is_no_config(tmp_path):
     with pytest.raises(BadConfig, match="is a folder"):
         read_config(tmp_path)
+
+
+def test_models_are_named(inside, small, tmp_path):
+    words = ["train", "wm", "1", "1", *small, "--model", "huge", "--output-dir", tmp_path / "r"]
+    assert "There are: nano, small, base, latent" in inside(*words, code=2).err
