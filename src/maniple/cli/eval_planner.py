@@ -63,13 +63,14 @@ def _play(envs: Any, planner: Any, seed: int) -> dict[str, Any]:
 def _picture(path: Path, shapes: Any) -> NDArray[np.uint8]:
     """Read a PNG of the model's own size."""
     import av
+    from av.error import FFmpegError
 
     if not path.exists():
         raise BadConfig(f"There is no picture {path}.")
     try:
         with av.open(str(path)) as file:
             picture = np.asarray(next(file.decode(video=0)).to_ndarray(format="rgb24"), np.uint8)
-    except (av.error.FFmpegError, OSError, IndexError, StopIteration) as error:
+    except (FFmpegError, OSError, IndexError, StopIteration) as error:
         raise BadConfig(f"{path} cannot be read as a picture: {one_line(error)}.") from None
     if picture.shape != (shapes.height, shapes.width, 3):
         raise BadConfig(

@@ -91,7 +91,7 @@ def _judge(run: Any, options: Options) -> dict[str, Any]:
 def conditions(text: str) -> dict[str, float | None]:
     """Return how the episodes differ: 'clean', and a kind of perturbation with its size each."""
     from maniple.core.errors import BadConfig
-    from maniple.sim.perturbation import check_kinds
+    from maniple.sim.perturbation import check_kinds, checked
 
     found: dict[str, float | None] = {"clean": None}
     words = {"all": list(USUAL), "none": []}.get(text, [w for w in text.split(",") if w])
@@ -102,6 +102,7 @@ def conditions(text: str) -> dict[str, float | None]:
             far = float(number) if number else USUAL[kind]
         except ValueError:
             raise BadConfig(f"--perturb says {word!r}; give a number, as in {kind}=0.1.") from None
+        checked({kind: far})
         found[f"{kind} {far:g}"] = far
     return found
 
