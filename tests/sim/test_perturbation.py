@@ -69,3 +69,19 @@ def test_engines_agree(engine):
 def test_nonsense_is_refused():
     with pytest.raises(BadConfig, match="Did you mean background"):
         seen({"backgrond": 1.0})
+
+
+@pytest.mark.parametrize(
+    "perturb",
+    [{"light": -1}, {"light": float("nan")}, {"light": "much"}, {"light": None}, {"light": True},
+     {3: 1.0}, "light", 5, ["light"], [("light", 1, 2)]],
+)  # fmt: skip
+def test_what_is_no_perturbation(perturb):
+    with pytest.raises(BadConfig, match="perturb") as error:
+        maniple.make_vec("so101/PushCube-v0", 1, perturb=perturb)
+    assert "\n" not in str(error.value)
+
+
+def test_a_task_whose_cameras_stand_still():
+    with pytest.raises(BadConfig, match="cannot perturb 'camera'"):
+        maniple.make_vec("LeRobot-v0", 1, perturb={"camera": 0.1})

@@ -84,7 +84,9 @@ def test_memory_approach_needs_a_memory(inside, small, tmp_path):
     inside("train", "wm", "1", "1", *small, "--num-episodes", "1", "--model", "latent",
            "--output-dir", folder)  # fmt: skip
     words = ["train", "student", "1", "1", *small, "--teacher-path", folder, "--num-episodes", "1"]
-    told = inside(*words, "--memory-approach", "1", "--output-dir", tmp_path / "s", code=2)
+    words += ["--memory-approach", "1", "--output-dir", tmp_path / "s"]
+    assert "mpc plans for disagreement; take --algorithm ppo" in inside(*words, code=2).err
+    told = inside(*words, "--algorithm", "ppo", code=2)
     assert "memory_approach needs a teacher with a memory" in told.err
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from gymnasium.vector import AutoresetMode
 
-from maniple.core.errors import BadConfig, ResetNeeded
+from maniple.core.errors import BadAction, BadConfig, ManipleError, ResetNeeded
 from maniple.run.evaluation import evaluate
 from maniple.world.cem import CEMConfig, moved_on, plan
 from maniple.world.env import WorldModelEnv
@@ -145,3 +145,37 @@ def test_the_page_of_a_run(inside, teacher_dir, tmp_path):
 def _other(tmp_path):
     (tmp_path / "config.yaml").write_text("algorithm: sac\n")
     return tmp_path
+
+
+def test_what_the_planner_does_not_take(inside, latent, tmp_path):
+    words = ["eval", latent, "--planner", "world", "--goal", "reward"]
+    refused = {
+        "must be 1 or larger": ["--episodes", "0"],
+        "--num-envs has no meaning": ["--num-envs", "3"],
+        "--out has no meaning": ["--out", tmp_path],
+        "renderer": ["--renderer", "nonsense", "--episodes", "1"],
+    }
+    for told, more in refused.items():
+        assert told in inside(*words, *more, code=2).err
+    assert "add --planner world" in inside("eval", latent, code=2).err
+    (tmp_path / "goal.png").write_text("no picture")
+    told = inside(*words[:-1], tmp_path / "goal.png", "--episodes", "1", code=2).err
+    assert "cannot be read as a picture" in told
+
+
+def test_an_imagined_environment_refuses_what_others_refuse(teacher_dir):
+    with pytest.raises(BadConfig, match="num_envs is 0"):
+        imagined(teacher_dir, rows=0)
+    envs = imagined(teacher_dir)
+    envs.reset(seed=0)
+    for bad in (np.zeros((2, 4)), np.full((3, 4), np.nan), np.zeros((3, 4), "U1")):
+        with pytest.raises(BadAction):
+            envs.step(bad)
+    for mask in (np.array([0, 1, 2]), np.ones(2, np.bool_)):
+        with pytest.raises(BadConfig, match="reset_mask"):
+            envs.reset(options={"reset_mask": mask})
+    with torch.no_grad():
+        for weights in envs.model.parameters():
+            weights.fill_(float("nan"))
+    with pytest.raises(ManipleError, match="not finite"):
+        envs.step(np.zeros((3, 4), np.float32))

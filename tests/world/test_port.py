@@ -119,3 +119,47 @@ def test_a_student_behind_a_port(serve, inside, small, tmp_path, teacher_dir):
     inside("train", "student", "1", "2", *small, *words, "--output-dir", tmp_path / "run")
     text = (tmp_path / "run/episode_metrics.jsonl").read_text()
     assert "reward/disagreement" in text and "coverage/gripper" in text
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:8000", "127.0.0.1:8000", "ws://127.0.0.1:99999", "ws://127.0.0.1:x"]
+)
+def test_what_is_no_address(url):
+    with pytest.raises(BadConfig, match="is no address"):
+        RemotePolicy(url, 1, ACTION)
+
+
+def test_a_server_that_has_gone(serve):
+    server = serve(lambda obs: np.zeros((1, 4), np.float32))
+    policy = RemotePolicy(server.url, 1, ACTION)
+    policy.act({"x": np.zeros((1, 2), np.float32)})
+    server.close()
+    with pytest.raises(ManipleError, match="is gone"):
+        policy.act({"x": np.zeros((1, 2), np.float32)})
+    policy.close()
+
+
+def test_no_websocket_and_silence(monkeypatch):
+    import socket
+
+    from maniple.agents import remote
+
+    monkeypatch.setattr(remote, "PATIENCE_S", 0.3)
+    silent = socket.create_server(("127.0.0.1", 0))
+    with silent, pytest.raises(BadConfig, match="No policy server answers"):
+        RemotePolicy(f"ws://127.0.0.1:{silent.getsockname()[1]}", 1, ACTION)
+
+
+@pytest.mark.parametrize(
+    ("infer", "told"),
+    [
+        (lambda obs: np.zeros((0, 4), np.float32), "without any action"),
+        (lambda obs: object(), "BadConfig: object is not sent"),
+        (lambda obs: 1 // 0, "ZeroDivisionError"),
+    ],
+)
+def test_bad_answers_are_told(serve, infer, told):
+    policy = RemotePolicy(serve(infer).url, 1, ACTION)
+    with pytest.raises(ManipleError, match=told):
+        policy.act({"x": np.zeros((1, 2), np.float32)})
+    policy.close()

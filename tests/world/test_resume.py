@@ -53,7 +53,7 @@ def cut_back(folder, episode):
 @pytest.mark.parametrize(
     "more",
     [
-        ["--memory-approach", "1", "--raw-error", "1"],
+        ["--algorithm", "ppo", "--memory-approach", "1", "--raw-error", "1"],
         pytest.param(["--algorithm", "mpc"], marks=SLOW),
         pytest.param(["--algorithm", "ppo"], marks=SLOW),
     ],

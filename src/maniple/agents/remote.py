@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.agents.wire import MOST_BYTES, packed, unpacked
-from maniple.core.errors import BadConfig, ManipleError
+from maniple.core.errors import BadConfig, ManipleError, one_line
 from maniple.core.optional import require
 from maniple.core.spec import ArraySpec
 
@@ -34,22 +34,28 @@ class RemotePolicy:
             action: What the environment takes; the server must answer with as many numbers.
             prompt: What the robot is asked to do.
         """
-        host = urlparse(url).hostname
+        host = _host(url)
         if host not in LOOPBACK:
             raise BadConfig(
                 f"{url} is on another machine. The protocol has no protection of its own: make a "
                 "tunnel (ssh -L 8000:127.0.0.1:8000 HOST) and name ws://127.0.0.1:8000."
             )
         client = require("websockets.sync.client")
-        self._open = ExitStack()
+        broken = require("websockets.exceptions").WebSocketException
+        self._failures = (OSError, TimeoutError, ValueError, broken)
+        self._open, self._url = ExitStack(), url
         try:
             self._socket: Any = self._open.enter_context(
                 client.connect(url, compression=None, max_size=MOST_BYTES, open_timeout=PATIENCE_S)
             )
-        except (OSError, TimeoutError) as error:
-            raise BadConfig(f"No policy server answers at {url} ({error}).") from None
+        except self._failures as error:
+            raise BadConfig(f"No policy server answers at {url} ({one_line(error)}).") from None
         self._action, self._prompt, self._rows = action, prompt, rows
-        self.metadata = self._receive()
+        try:
+            self.metadata = self._receive()
+        except ManipleError:
+            self.close()
+            raise
         self._chunks: list[list[NDArray]] = [[] for _ in range(rows)]
 
     def reset(self, rows: NDArray[np.bool_]) -> None:
@@ -66,7 +72,13 @@ class RemotePolicy:
         return np.clip(found, *self._action.bounds()).astype(self._action.dtype)
 
     def _ask(self, obs: Mapping[str, NDArray]) -> list[NDArray]:
-        self._socket.send(packed({**obs, **_openpi(obs), "prompt": self._prompt}))
+        question = packed({**obs, **_openpi(obs), "prompt": self._prompt})
+        try:
+            self._socket.send(question)
+        except self._failures as error:
+            raise ManipleError(
+                f"The policy server at {self._url} is gone ({one_line(error)})."
+            ) from None
         answer = self._receive()
         actions = np.asarray(answer.get("actions") if isinstance(answer, dict) else None)
         if actions.dtype.kind != "f" or actions.ndim != 2 or actions.shape[1] != self._action.size:
@@ -74,12 +86,23 @@ class RemotePolicy:
                 f"The policy server answered actions of shape {actions.shape} and {actions.dtype}; "
                 f"this task takes (steps, {self._action.size}) real numbers."
             )
+        if len(actions) < 1:
+            raise ManipleError("The policy server answered a chunk without any action.")
         if not np.isfinite(actions).all():
             raise ManipleError("The policy server answered actions that are not finite.")
         return list(actions.reshape(-1, *self._action.shape))
 
     def _receive(self) -> Any:
-        message = self._socket.recv(timeout=PATIENCE_S)
+        try:
+            message = self._socket.recv(timeout=PATIENCE_S)
+        except TimeoutError:
+            raise ManipleError(
+                f"The policy server at {self._url} has been silent for {PATIENCE_S:g} seconds."
+            ) from None
+        except self._failures as error:
+            raise ManipleError(
+                f"The policy server at {self._url} is gone ({one_line(error)})."
+            ) from None
         if isinstance(message, str):
             # A text is how such servers tell an error.
             raise ManipleError(
@@ -90,6 +113,18 @@ class RemotePolicy:
     def close(self) -> None:
         """Hang up."""
         self._open.close()
+
+
+def _host(url: str) -> str | None:
+    """Return the machine that an address names, refusing what is no address of a server."""
+    try:
+        parts = urlparse(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise BadConfig(f"{url} is no address: {one_line(error)}.") from None
+    if parts.scheme not in ("ws", "wss") or host is None or port == 0:
+        raise BadConfig(f"{url} is no address of a policy server, such as ws://127.0.0.1:8000.")
+    return host
 
 
 def _openpi(obs: Mapping[str, NDArray]) -> dict[str, NDArray]:

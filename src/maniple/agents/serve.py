@@ -11,12 +11,15 @@ from typing import Any
 from numpy.typing import NDArray
 
 from maniple.agents.wire import MOST_BYTES, packed, unpacked
-from maniple.core.errors import ManipleError
 from maniple.core.optional import require
 
 Infer = Callable[[Mapping[str, Any]], NDArray]
 """Answers one observation with a chunk of actions, (steps, action_size)."""
 log = logging.getLogger("maniple.port")
+_QUIET = logging.getLogger("maniple.port.websockets")
+"""Where websockets tells of every hang-up, with its traceback: only to who asks for it."""
+_QUIET.addHandler(logging.NullHandler())
+_QUIET.propagate = False
 
 
 class PolicyServer:
@@ -29,7 +32,7 @@ class PolicyServer:
         self._lock = threading.Lock()
         self._server: Any = server.serve(
             self._talk, "127.0.0.1", port, compression=None, max_size=MOST_BYTES,
-            process_request=_health,
+            process_request=_health, logger=_QUIET,
         )  # fmt: skip
         self.port: int = self._server.socket.getsockname()[1]
         self._thread = threading.Thread(
@@ -56,14 +59,16 @@ class PolicyServer:
                 # One at a time: policies have memories.
                 with self._lock:
                     actions = self._infer(unpacked(message))
-            except (ManipleError, ValueError, KeyError, TypeError) as error:
+                spent = 1e3 * (perf_counter() - begin)
+                timing = {"infer_ms": spent, "prev_total_ms": before}
+                answer = packed({"actions": actions, "server_timing": timing})
+            except Exception as error:
+                # Whatever the policy raises: whoever asked is told, and the others are served.
                 log.warning("a request failed: %s", error)
                 socket.send(f"{type(error).__name__}: {error}")
                 socket.close(1011, "the request failed")
                 return
-            spent = 1e3 * (perf_counter() - begin)
-            timing = {"infer_ms": spent, "prev_total_ms": before}
-            socket.send(packed({"actions": actions, "server_timing": timing}))
+            socket.send(answer)
             before = 1e3 * (perf_counter() - begin)
 
 

@@ -18,7 +18,7 @@ class Options:
     """A run folder, or one of its checkpoints."""
 
     num_envs: int = 16
-    """Environments at once; the result does not depend on it."""
+    """Environments at once; the result does not depend on it. The planner plays all at once."""
 
     episodes: int = 100
     """Episodes to play, each from a seed of its own."""
@@ -62,21 +62,21 @@ def prepare(verb: str, words: list[str]) -> list[str]:
 def run(options: Options) -> dict[str, Any]:
     """Evaluate, film, tell."""
     require("torch")
-    if options.planner is not None:
-        if options.planner != "world":
-            raise BadConfig(f"planner is {options.planner!r}; there is one: world.")
-        from maniple.cli.eval_planner import evaluate_planner
-
-        return evaluate_planner(options)
-    from maniple.cli.progress import bar
-    from maniple.learn.policy import load_policy
-    from maniple.run.evaluation import FIRST_SEED, evaluate
-
     if options.num_envs < 1 or options.episodes < 1:
         raise BadConfig(
             f"num_envs is {options.num_envs} and episodes is {options.episodes}; both must be 1 "
             "or larger."
         )
+    if options.planner is not None:
+        _check_planner(options)
+        from maniple.cli.eval_planner import evaluate_planner
+
+        return evaluate_planner(options)
+    _refuse_world(options.checkpoint)
+    from maniple.cli.progress import bar
+    from maniple.learn.policy import load_policy
+    from maniple.run.evaluation import FIRST_SEED, evaluate
+
     policy = load_policy(options.checkpoint, best=not options.latest)
     if options.renderer is not None and (note := policy.draw_with(options.renderer)):
         print(f"note     {note}")
@@ -101,7 +101,7 @@ def run(options: Options) -> dict[str, Any]:
         "episodes": result.episodes,
         "return_mean": result.return_mean,
         "length_mean": sum(result.lengths) / result.episodes,
-        "videos": _film(options, policy, result, checkpoint.path) if options.video else [],
+        "videos": [],
     }
     if not options.json:
         print(f"policy   {checkpoint.path}")
@@ -110,9 +110,32 @@ def run(options: Options) -> dict[str, Any]:
             f"(95 %: {low:.1%} to {high:.1%}) in {result.episodes} episodes; "
             f"return {result.return_mean:.2f}, {answer['length_mean']:.0f} steps on average."
         )
-        for path in answer["videos"]:
-            print(f"look at  {path}")
+    # After what everybody waits for: films of large pictures take a while.
+    answer["videos"] = _film(options, policy, result, checkpoint.path) if options.video else []
+    for path in answer["videos"] if not options.json else ():
+        print(f"look at  {path}")
     return answer
+
+
+def _check_planner(options: Options) -> None:
+    """Refuse what has no meaning for a planner: it makes no films, and plays all at once."""
+    if options.planner != "world":
+        raise BadConfig(f"planner is {options.planner!r}; there is one: world.")
+    if options.num_envs not in (Options.num_envs, options.episodes):
+        raise BadConfig(
+            "--num-envs has no meaning with --planner world: all --episodes play at once."
+        )
+    if options.out is not None:
+        raise BadConfig("--out has no meaning with --planner world: it makes no films.")
+
+
+def _refuse_world(path: Path) -> None:
+    """Say how a world model is evaluated, where one is named."""
+    from maniple.run.folder import CONFIG, RunFolder, folder_of
+
+    folder = RunFolder(path) if (path / CONFIG).exists() else folder_of(path)
+    if folder.is_used and "phase" in folder.config():
+        raise BadConfig(f"{path} holds a world model: add --planner world.")
 
 
 class _Ticker:

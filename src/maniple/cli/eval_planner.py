@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.core.errors import BadConfig
+from maniple.core.errors import BadConfig, one_line
 from maniple.core.optional import require
 
 STEPS = 60
@@ -26,7 +26,8 @@ def evaluate_planner(options: Any) -> dict[str, Any]:
     rows, goal = options.episodes, options.goal
     if goal not in (*GOALS, "reward") and not Path(goal).suffix:
         raise BadConfig(f"goal is {goal!r}; it may be pink, expert, reward, or a PNG of the goal.")
-    envs = make_envs(teacher.config, rows, max_episode_steps=10 * STEPS)
+    drawn = {} if options.renderer is None else {"renderer": options.renderer}
+    envs = make_envs(teacher.config, rows, max_episode_steps=10 * STEPS, **drawn)
     try:
         planner = GoalPlanner(teacher.model, envs.action_spec, seed=options.seed)
         seed = 2_000_000_000 + options.seed * 1_000_000
@@ -62,11 +63,15 @@ def _play(envs: Any, planner: Any, seed: int) -> dict[str, Any]:
 def _picture(path: Path, shapes: Any) -> NDArray[np.uint8]:
     """Read a PNG of the model's own size."""
     import av
+    from av.error import FFmpegError
 
     if not path.exists():
         raise BadConfig(f"There is no picture {path}.")
-    with av.open(str(path)) as file:
-        picture = np.asarray(next(file.decode(video=0)).to_ndarray(format="rgb24"), np.uint8)
+    try:
+        with av.open(str(path)) as file:
+            picture = np.asarray(next(file.decode(video=0)).to_ndarray(format="rgb24"), np.uint8)
+    except (FFmpegError, OSError, IndexError, StopIteration) as error:
+        raise BadConfig(f"{path} cannot be read as a picture: {one_line(error)}.") from None
     if picture.shape != (shapes.height, shapes.width, 3):
         raise BadConfig(
             f"{path} is {picture.shape[1]} x {picture.shape[0]} pixels; the model sees "

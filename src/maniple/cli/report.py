@@ -96,7 +96,7 @@ def _judge(run: Any, options: Options) -> dict[str, Any]:
 def conditions(text: str) -> dict[str, float | None]:
     """Return how the episodes differ: 'clean', and a kind of perturbation with its size each."""
     from maniple.core.errors import BadConfig
-    from maniple.sim.perturbation import check_kinds
+    from maniple.sim.perturbation import check_kinds, checked
 
     found: dict[str, float | None] = {"clean": None}
     words = {"all": list(USUAL), "none": []}.get(text, [w for w in text.split(",") if w])
@@ -106,9 +106,8 @@ def conditions(text: str) -> dict[str, float | None]:
         try:
             far = float(number) if number else USUAL[kind]
         except ValueError:
-            far = -1.0
-        if not 0 <= far < float("inf"):
-            raise BadConfig(f"--perturb says {word!r}; give a number, as in {kind}=0.1.")
+            raise BadConfig(f"--perturb says {word!r}; give a number, as in {kind}=0.1.") from None
+        checked({kind: far})
         found[f"{kind} {far:g}"] = far
     return found
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from maniple.core.errors import BadConfig, UnknownOption, closest
 from maniple.core.spec import IMAGE_KINDS
 from maniple.sim.control.control import CONTROLS
-from maniple.sim.perturbation import check_kinds
+from maniple.sim.perturbation import checked
 from maniple.sim.renderer import QUALITIES, check_renderer
 
 GRASPS = (None, "attach", "contact")
@@ -123,10 +123,7 @@ class EnvConfig:
             if not isinstance(value, (str, tuple, list)):
                 raise BadConfig(f"{name} is {value!r}; give names in a tuple or a list.")
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
-        if isinstance(self.perturb, dict):
-            object.__setattr__(self, "perturb", tuple(self.perturb.items()))
-        object.__setattr__(self, "perturb", tuple((str(k), float(v)) for k, v in self.perturb))
-        check_kinds([kind for kind, _ in self.perturb])
+        object.__setattr__(self, "perturb", checked(self.perturb))
         for kind in self.image_kinds:
             _one_of("image_kinds", kind, IMAGE_KINDS)
         if len(self.image_size) != 2:

@@ -127,6 +127,11 @@ class TaskGroup:
         self.perturber: Perturber | None = None
         if config.perturb:
             joints, far = task.robot.all_joints, dict(config.perturb)
+            if "camera" in far and task.reads is not None:
+                raise BadConfig(
+                    f"{type(task).__name__} cannot perturb 'camera': it computes only what it "
+                    "reads, with cameras that stand where the scene has them. Take other kinds."
+                )
             self.perturber = Perturber(self.sim, self.state, joints, far)
         self.limit = config.max_episode_steps or task.episode_steps
         """Steps after which an episode is truncated; None: somebody else does that."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +27,31 @@ KINDS: Mapping[str, str] = {
 def check_kinds(names: Sequence[str]) -> None:
     """Refuse a kind that does not exist."""
     for name in names:
+        if not isinstance(name, str):
+            raise BadConfig(f"perturb has a kind {name!r:.60}; kinds are {', '.join(KINDS)}.")
         if name not in KINDS:
             raise BadConfig(
                 f"perturb has no kind {name!r}.{closest(name, KINDS)} There are: "
                 f"{', '.join(KINDS)}."
             )
+
+
+def checked(perturb: Any) -> tuple[tuple[str, float], ...]:
+    """Return kinds with how far they may go, from a table or from pairs."""
+    pairs = list(perturb.items()) if isinstance(perturb, Mapping) else perturb
+    if isinstance(pairs, str) or not isinstance(pairs, Sequence):
+        raise BadConfig(f"perturb is {perturb!r:.60}; it is a table, as in {{'light': 0.4}}.")
+    found = []
+    for pair in pairs:
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+            raise BadConfig(f"perturb holds {pair!r:.60}; it takes kinds with a number each.")
+        kind, far = pair
+        check_kinds([kind])
+        is_number = isinstance(far, (int, float, np.integer, np.floating))
+        if not is_number or isinstance(far, bool) or not (np.isfinite(far) and far >= 0):
+            raise BadConfig(f"perturb {kind!r} is {far!r:.60}; it must be a number, 0 or larger.")
+        found.append((str(kind), float(far)))
+    return tuple(found)
 
 
 class Perturber:
@@ -45,8 +66,8 @@ class Perturber:
             joints: All joints of the robot.
             how: How far each kind may go.
         """
-        check_kinds(list(how))
-        self._sim, self._state, self._how, self._joints = sim, state, dict(how), list(joints)
+        self._sim, self._state, self._joints = sim, state, list(joints)
+        self._how = dict(checked(how))
         model = sim.model
         robot = {int(model.body_rootid[model.joint(name).bodyid[0]]) for name in joints}
         is_robot = np.isin(model.body_rootid[model.geom_bodyid], list(robot))

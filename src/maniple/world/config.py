@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from maniple.core.errors import BadConfig, closest
+from maniple.core.checked_file import read_yaml_table
+from maniple.core.errors import BadConfig, closest, one_line
 from maniple.run.config import at_least
 
 PHASES = ("teacher", "student", "adversarial")
@@ -77,11 +76,18 @@ class TrainingConfig:
             at_least(name, getattr(self, name), 0)
         at_least("sequence_length", self.sequence_length, 2)
         at_least("learning_rate", self.learning_rate, 0)
+        if self.learning_rate == 0:
+            raise BadConfig("learning_rate is 0; it must be larger, or nothing is learned.")
         _one_of("mixed_precision", self.mixed_precision, PRECISIONS)
         if self.steps_per_episode < self.sequence_length:
             raise BadConfig(
                 f"steps_per_episode is {self.steps_per_episode}, but a stretch has "
                 f"{self.sequence_length} steps: play longer episodes, or set --sequence-length."
+            )
+        if self.buffer_frames < self.steps_per_episode + 1:
+            raise BadConfig(
+                f"buffer_frames is {self.buffer_frames}, but an episode of "
+                f"{self.steps_per_episode} steps has {self.steps_per_episode + 1} frames."
             )
 
 
@@ -173,7 +179,7 @@ class StudentConfig:
     """A checkpoint of the teacher, or its run folder: checkpoint-500 or outputs/teacher_rl."""
 
     algorithm: str = "mpc"
-    """mpc (plans in the ensemble) or ppo (learns a policy; needs far more steps)."""
+    """mpc (plans for disagreement) or ppo (learns a policy; needs far more steps)."""
 
     port: str | None = None
     """Play with a policy server instead, such as ws://127.0.0.1:8000 (openpi's protocol)."""
@@ -182,13 +188,13 @@ class StudentConfig:
     """Weight of the ensemble's disagreement about what followed the action."""
 
     memory_approach: float = 0.0
-    """Weight of the student's memory coming closer to the teacher's."""
+    """Weight of the student's memory coming closer to the teacher's; ppo only."""
 
     uncertainty: float = 0.0
-    """Weight of the teacher's uncertainty whether the task is solved."""
+    """Weight of the teacher's uncertainty whether the task is solved; ppo only."""
 
     raw_error: float = 0.0
-    """Weight of the teacher's error. It rewards noise that nobody can predict."""
+    """Weight of the teacher's error; ppo only. It rewards noise that nobody can predict."""
 
     action_cost: float = 0.01
     """Weight of the squared action, which is taken off."""
@@ -218,8 +224,8 @@ class AdversarialConfig:
     student_checkpoint: Path | None = None
     """A checkpoint of the student to begin with; None: a new explorer."""
 
-    total_iterations: int = 100
-    """Rounds of: the explorer plays, the model learns, the explorer learns."""
+    total_iterations: int | None = None
+    """Rounds of: the explorer plays, the model learns, the explorer learns; None: num_episodes."""
 
     warm_up: int = 5
     """Iterations of pink noise before the explorer plays."""
@@ -286,11 +292,7 @@ def read_config(path: Path) -> WorldConfig:
     """Read an rl_config.yaml; what it does not name stays at its default."""
     if not path.exists():
         raise BadConfig(f"There is no config file {path}.")
-    try:
-        described = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise BadConfig(f"{path} is not readable YAML: {error}") from None
-    return config_of({} if described is None else described, str(path))
+    return config_of(read_yaml_table(path), str(path))
 
 
 def config_of(described: Any, where: str = "config.yaml") -> WorldConfig:
@@ -305,20 +307,39 @@ def config_of(described: Any, where: str = "config.yaml") -> WorldConfig:
         if section not in SECTIONS:
             raise BadConfig(f"{where} has no section {section!r}.{closest(section, SECTIONS)}")
         known = [f.name for f in fields(SECTIONS[section])]  # type: ignore[arg-type]
+        if values is not None and not isinstance(values, dict):
+            raise BadConfig(
+                f"{where}: the section {section} should hold a table of settings, not "
+                f"{values!r:.60}."
+            )
         for name in values or {}:
             if name not in known:
                 raise BadConfig(
                     f"{where} has no setting {section}.{name}.{closest(name, known)} Settings of "
                     f"{section} are: {', '.join(known)}."
                 )
-    try:
-        return WorldConfig(**{
-            section: converter.structure(values or {}, SECTIONS[section])  # type: ignore[arg-type]
-            for section, values in described.items()
-        })  # fmt: skip
-    except cattrs.BaseValidationError as error:
-        lines = "; ".join(cattrs.transform_error(error))
-        raise BadConfig(f"{where}: {lines}.") from None
+    found: dict[str, Any] = {}
+    for section, values in described.items():
+        try:
+            found[section] = converter.structure(values or {}, SECTIONS[section])  # type: ignore[arg-type]
+        except BadConfig as error:
+            raise BadConfig(f"{where}: {section}.{error}") from None
+        except (cattrs.BaseValidationError, TypeError, ValueError) as error:
+            raise BadConfig(f"{where}: {_told(error, section)}.") from None
+    return WorldConfig(**found)
+
+
+def _told(error: Exception, section: str) -> str:
+    """Say in one line which settings of a section could not be read."""
+    import cattrs
+
+    if not isinstance(error, cattrs.BaseValidationError):
+        return f"{section}: {one_line(error)}"
+    own = next((e for e in error.exceptions if isinstance(e, BadConfig)), None)
+    if own is not None:
+        return f"{section}.{one_line(own)}"
+    lines = (line.replace(" @ $.", f": {section}.") for line in cattrs.transform_error(error))
+    return "; ".join(lines)
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:

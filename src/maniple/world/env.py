@@ -12,7 +12,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
 from maniple.agents.agent import ActionRange
-from maniple.core.errors import BadConfig, ResetNeeded
+from maniple.core.errors import BadAction, BadConfig, ManipleError, ResetNeeded
 from maniple.core.seeds import row_seeds
 from maniple.core.space import flattener
 from maniple.core.spec import ArraySpec, Layout
@@ -50,6 +50,8 @@ class WorldModelEnv(gymnasium.vector.VectorEnv):
             max_episode_steps: Steps after which an episode is truncated.
         """
         shapes = model.shapes
+        if num_envs < 1:
+            raise BadConfig(f"num_envs is {num_envs}; it must be 1 or larger.")
         missing = [name for name in shapes.names if name not in starts]
         if missing:
             raise BadConfig(f"starts lacks {missing[0]!r}, which the model sees.")
@@ -76,7 +78,7 @@ class WorldModelEnv(gymnasium.vector.VectorEnv):
     @torch.no_grad()
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None):
         """Begin imagined episodes, in all rows or in those of `options["reset_mask"]`."""
-        rows = np.asarray((options or {}).get("reset_mask", np.ones(self.num_envs, np.bool_)))
+        rows = self._mask((options or {}).get("reset_mask"))
         for row, given in enumerate(row_seeds(seed, self.num_envs)):
             if given is not None and rows[row]:
                 self._rngs[row] = np.random.default_rng(given)
@@ -91,7 +93,7 @@ class WorldModelEnv(gymnasium.vector.VectorEnv):
         if self._at is None:
             raise ResetNeeded("step() was called before reset(); call envs.reset(seed=...) first.")
         waited = self._waits.copy()
-        taken = torch.from_numpy(self._scale.from_env(np.asarray(actions)))
+        taken = torch.from_numpy(self._scale.from_env(self._checked(actions)))
         said, self._at = self.model.advance(self._at, taken)
         self._show(said)
         self._steps += 1
@@ -106,6 +108,33 @@ class WorldModelEnv(gymnasium.vector.VectorEnv):
         everyone = np.ones(self.num_envs, np.bool_)
         info = {"success": solved, "_success": everyone}
         return self._observations(), reward, terminated, truncated, info
+
+    def _checked(self, actions: ArrayLike) -> NDArray:
+        """Refuse actions that no environment takes; those out of range are clipped."""
+        array, shape = np.asarray(actions), (self.num_envs, *self.action_spec.shape)
+        if array.shape != shape:
+            raise BadAction(f"The actions have shape {array.shape}; they must have {shape}.")
+        if array.dtype.kind not in "fiu":
+            raise BadAction(
+                f"The actions have dtype {array.dtype}; they must be {self.action_spec.dtype}."
+            )
+        if not np.isfinite(array).all():
+            row = int(np.argwhere(~np.isfinite(array))[0][0])
+            raise BadAction(
+                f"The action of row {row} is not finite. Look for NaN in the policy's output."
+            )
+        return np.clip(array, *self.action_spec.bounds())
+
+    def _mask(self, given: Any) -> NDArray[np.bool_]:
+        if given is None:
+            return np.ones(self.num_envs, np.bool_)
+        rows = np.asarray(given)
+        if rows.dtype != np.bool_ or rows.shape != (self.num_envs,):
+            raise BadConfig(
+                f"reset_mask has shape {rows.shape} and {rows.dtype}; it must be bool of "
+                f"({self.num_envs},)."
+            )
+        return rows
 
     def _begin(self, rows: NDArray[np.bool_]) -> None:
         """Put rows at the beginning of episodes that were truly seen."""
@@ -132,8 +161,15 @@ class WorldModelEnv(gymnasium.vector.VectorEnv):
 
     def _show(self, said: Prediction) -> None:
         shapes = self.model.shapes
-        if said.frame.isfinite().all():
+        finite = said.frame.flatten(1).isfinite().all(1)
+        if finite.all():
             self._obs |= shapes.pictures(said.frame)
+        elif self.model.can_draw:
+            row = int((~finite).nonzero()[0])
+            raise ManipleError(
+                f"The model drew a picture of row {row} that is not finite: its weights, or what "
+                "it began from, are broken."
+            )
         state, at = said.state.numpy(), 0
         for name in shapes.states:
             spec = self.layout[name]

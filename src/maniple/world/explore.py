@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -26,19 +27,24 @@ def train(
     listen: Listen = lambda step, metrics: None,
     stop: Stop | None = None,
     num_ranks: int | None = None,
+    given: Collection[str] = (),
 ) -> Result:
-    """Explore until the end that the config names; under torchrun on all ranks together."""
+    """Explore until the end that the config names; under torchrun on all ranks together.
+
+    Args:
+        given: Settings of the environment that were chosen, even where they are the defaults.
+    """
     ranks, source = Ranks(device_of(config.training.device)), None
+    remote = None
     try:
         check_ranks(num_ranks, ranks)
         teacher = load_teacher(config.student.teacher_path)
-        config = seen_alike(config, teacher)
+        config = seen_alike(config, teacher, given)
         with make_run(config, "student", ranks, resume, listen, stop) as run:
             source = LiveSource(config)
             check_alike(source, teacher)
-            student = Student(
-                config, teacher, source.layout, source.action, ranks, remote_player(config, source)
-            )
+            remote = remote_player(config, source)
+            student = Student(config, teacher, source.layout, source.action, ranks, remote)
             every = config.training.save_every
             gallery = Gallery(run.store.folder.path, source.held_out(), every, ranks)
             run.start(student, gallery=gallery)
@@ -51,6 +57,8 @@ def train(
             gallery.look(student.model, student.episodes, is_last=True)
             return run.finish()
     finally:
+        if remote is not None:
+            remote.close()
         if source is not None:
             source.close()
         ranks.close()
@@ -72,12 +80,15 @@ def remote_player(config: WorldConfig, source: LiveSource) -> Any:
     return RemotePolicy(config.student.port, source.envs.num_envs, source.action)
 
 
-def seen_alike(config: WorldConfig, teacher: LoadedTeacher) -> WorldConfig:
-    """Show the environments as the teacher saw them, unless flags say otherwise."""
+def seen_alike(
+    config: WorldConfig, teacher: LoadedTeacher, given: Collection[str] = ()
+) -> WorldConfig:
+    """Show the environments as the teacher saw them, but for what was given or is no default."""
     default, then = EnvironmentConfig(), teacher.config.environment
     names = ("task", "cameras", "image_size", "renderer", "control", "state")
     now = config.environment
-    taken = {n: getattr(then, n) for n in names if getattr(now, n) == getattr(default, n)}
+    kept = {n for n in names if n in given or getattr(now, n) != getattr(default, n)}
+    taken = {n: getattr(then, n) for n in names if n not in kept}
     return replace(config, environment=replace(now, **taken))
 
 

@@ -31,7 +31,7 @@ def make_envs(config: WorldConfig, rows: int | None = None, **more: Any) -> Any:
     }  # fmt: skip
     optional = {"control": env.control, "workers": env.workers}
     options |= {name: value for name, value in optional.items() if value is not None}
-    return make_vec(env.task, rows or env.num_envs, **options)
+    return make_vec(env.task, rows if rows is not None else env.num_envs, **options)
 
 
 def shapes_of(envs: Any, config: EnvironmentConfig) -> Shapes:

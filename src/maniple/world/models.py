@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from maniple.core.errors import unknown
+from maniple.core.errors import UnknownName, closest
 from maniple.world.config import TeacherConfig
 from maniple.world.prediction import WorldModel
 from maniple.world.shapes import Shapes
@@ -66,7 +66,10 @@ MODELS: dict[str, Preset] = {
 def find_preset(name: str) -> Preset:
     """Return a row of the table."""
     if name not in MODELS:
-        raise unknown("world model", name, MODELS, "'maniple train teacher --help'")
+        raise UnknownName(
+            f"No world model is named {name!r}.{closest(name, MODELS)} There are: "
+            f"{', '.join(MODELS)}."
+        )
     return MODELS[name]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,8 +37,13 @@ def train(
     listen: Listen = lambda step, metrics: None,
     stop: Stop | None = None,
     num_ranks: int | None = None,
+    given: Collection[str] = (),
 ) -> Result:
-    """Oppose them until the end that the config names; under torchrun on all ranks together."""
+    """Oppose them until the end that the config names; under torchrun on all ranks together.
+
+    Args:
+        given: Settings of the environment that were chosen, even where they are the defaults.
+    """
     ranks, source = Ranks(device_of(config.training.device)), None
     try:
         check_ranks(num_ranks, ranks)
@@ -46,7 +52,7 @@ def train(
         if config.adversarial.student_checkpoint is not None:
             student = find_checkpoint(config.adversarial.student_checkpoint, "--student-checkpoint")
             config = _as_student(config, student)
-        config = seen_alike(config, teacher)
+        config = seen_alike(config, teacher, given)
         with make_run(config, "adversarial", ranks, resume, listen, stop) as run:
             source = LiveSource(config)
             check_alike(source, teacher)
@@ -99,9 +105,10 @@ def load_episodes(replay: SequenceBuffer, checkpoint: Checkpoint, rank: int) -> 
 
 
 def _as_student(config: WorldConfig, checkpoint: Checkpoint) -> WorldConfig:
-    """Take the explorer's kind over from the student that is named."""
+    """Take the explorer's settings over from the student that is named."""
     described = folder_of(checkpoint.path).config()
     if described.pop("phase", "") != "student":
         raise BadConfig(f"{checkpoint.path} is no checkpoint of a student.")
     there = config_of(described, str(Path(checkpoint.path.parent) / "config.yaml"))
-    return replace(config, student=replace(config.student, algorithm=there.student.algorithm))
+    own = {name: getattr(config.student, name) for name in ("output_dir", "teacher_path", "port")}
+    return replace(config, student=replace(there.student, **own))

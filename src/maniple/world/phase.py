@@ -30,6 +30,32 @@ def run_dir(config: WorldConfig, phase: str) -> Path:
     return Path(getattr(config, phase).output_dir)
 
 
+def rounds_of(config: WorldConfig, phase: str) -> int:
+    """Return after how many rounds of episodes a phase ends."""
+    own = config.adversarial.total_iterations if phase == "adversarial" else None
+    return own or config.training.num_episodes
+
+
+def check_settings(config: WorldConfig, phase: str) -> None:
+    """Refuse what a phase could not use, before anything is started or written."""
+    from maniple.world.teacher_checkpoint import find_checkpoint
+
+    student, adversarial = config.student, config.adversarial
+    if phase == "student":
+        find_checkpoint(student.teacher_path, "--teacher-path")
+        idle = [name for name in ("memory_approach", "uncertainty", "raw_error")
+                if getattr(student, name)]  # fmt: skip
+        if idle and student.algorithm == "mpc" and student.port is None:
+            raise BadConfig(
+                f"{idle[0]} is {getattr(student, idle[0])}, but mpc plans for disagreement; take "
+                "--algorithm ppo."
+            )
+    if phase == "adversarial":
+        find_checkpoint(adversarial.teacher_checkpoint, "--teacher-checkpoint")
+        if adversarial.student_checkpoint is not None:
+            find_checkpoint(adversarial.student_checkpoint, "--student-checkpoint")
+
+
 def described(config: WorldConfig, phase: str) -> dict[str, Any]:
     """Return the settings that a run folder keeps."""
     return {"phase": phase, **plain(config)}
@@ -45,7 +71,7 @@ def make_run(
 ) -> Run:
     """Make the run around a phase's learner; its steps are rounds of episodes."""
     training = config.training
-    total = config.adversarial.total_iterations if phase == "adversarial" else training.num_episodes
+    total = rounds_of(config, phase)
     run = RunConfig(config.environment.task, total, None, training.max_minutes, None, training.seed)
     schedule = Schedule(training.log_every, 0, 0, training.save_every)
     store = Store(

@@ -19,14 +19,21 @@ require("torch")
 import torch  # noqa: E402  (asked for first)
 
 from maniple.cli.train.console import Console  # noqa: E402
+from maniple.core.checked_file import read_yaml_table  # noqa: E402
 from maniple.core.child import python_module, start_child  # noqa: E402
 from maniple.core.errors import BadConfig  # noqa: E402
 from maniple.core.rank import Rank  # noqa: E402
 from maniple.run.checkpoint import MANIFEST, Checkpoints  # noqa: E402
 from maniple.run.folder import RunFolder  # noqa: E402
 from maniple.run.stop import Stop  # noqa: E402
-from maniple.world.config import PHASES, WorldConfig, config_of, read_config  # noqa: E402
-from maniple.world.phase import NAMES, run_dir  # noqa: E402
+from maniple.world.config import (  # noqa: E402
+    PHASES,
+    EnvironmentConfig,
+    WorldConfig,
+    config_of,
+    read_config,
+)
+from maniple.world.phase import NAMES, check_settings, rounds_of, run_dir  # noqa: E402
 
 TRAINERS = {
     "teacher": "maniple.world.teach",
@@ -115,6 +122,14 @@ def _with_resume_folder(words: list[str]) -> list[str]:
 
 def defaults(phase: str, options: Any, words: Sequence[str]) -> Any:
     """Read --config, or the settings of the run that is resumed, ahead of all else."""
+    config = _settings(phase, words)
+    names = {f.name for f in fields(options)}
+    own = {f.name: getattr(config, f.name) for f in fields(config) if f.name in names}
+    return options(**own, typed=tuple(words))
+
+
+def _settings(phase: str, words: Sequence[str]) -> WorldConfig:
+    """Return all settings before flags come on top, also those of the other phases."""
     config = WorldConfig()
     if named := _value_of(words, "--config"):
         config = read_config(Path(named))
@@ -129,9 +144,25 @@ def defaults(phase: str, options: Any, words: Sequence[str]) -> Any:
                 )
             config = config_of(described, str(folder.path / "config.yaml"))
             config = _in_folder(config, phase, folder.path)
-    names = {f.name for f in fields(options)}
-    own = {f.name: getattr(config, f.name) for f in fields(config) if f.name in names}
-    return options(**own, typed=tuple(words))
+        elif _value_of(words, "--resume-from"):
+            raise BadConfig(
+                f"{folder.path} holds no run: there is no whole checkpoint to go on from."
+            )
+    return config
+
+
+def _given(phase: str, words: Sequence[str]) -> set[str]:
+    """Name the settings of the environment that somebody chose, be it the default."""
+    names = {f.name for f in fields(EnvironmentConfig)}
+    if "--resume" in words or "--auto-resume" in words:
+        config = _settings(phase, words)
+        if RunFolder(run_dir(config, phase), NAMES).is_used:
+            return names
+    given = {word.partition("=")[0][2:].replace("-", "_")
+             for word in words if word.startswith("--")}  # fmt: skip
+    if named := _value_of(words, "--config"):
+        given |= (read_yaml_table(named).get("environment") or {}).keys()
+    return given & names
 
 
 def _in_folder(config: WorldConfig, phase: str, path: Path) -> WorldConfig:
@@ -154,30 +185,32 @@ def _resumed(phase: str, config: WorldConfig, words: Sequence[str]) -> RunFolder
 
 def run(phase: str, options: Any) -> dict[str, Any]:
     """Start ranks where several are wanted, or train in this process; then sum up."""
-    config = WorldConfig(
-        **{
-            f.name: getattr(options, f.name)
-            for f in fields(WorldConfig)
-            if hasattr(options, f.name)
-        }
-    )
+    own = {f.name: getattr(options, f.name) for f in fields(WorldConfig)
+           if hasattr(options, f.name)}  # fmt: skip
+    config = replace(_settings(phase, options.typed), **own)
     folder = run_dir(config, phase)
     is_resumed = options.resume or options.auto_resume
     _check_gpus(options.num_gpus, config.training.device)
+    check_settings(config, phase)
     if (options.num_gpus or 1) > 1 and "WORLD_SIZE" not in os.environ:
         if not is_resumed:
             RunFolder(folder).check_free()
-        return _start_ranks(options.num_gpus, ["train", phase, *options.typed])
-    if options.resume and Checkpoints(folder, names=NAMES).latest() is None:
+        return _start_ranks(options.num_gpus, phase, options.typed, folder)
+    newest = Checkpoints(folder, names=NAMES).latest() if is_resumed else None
+    if options.resume and newest is None:
         raise BadConfig(
             f"{folder} holds no whole checkpoint to go on from. Begin without --resume, or take "
             "--auto-resume, which begins where nothing is."
         )
     train = importlib.import_module(TRAINERS[phase]).train
-    total = config.adversarial.total_iterations if phase == "adversarial" else None
-    stop = Stop(total or config.training.num_episodes, None, config.training.max_minutes)
+    if newest is not None and newest.step >= rounds_of(config, phase) and Rank.here().is_main:
+        print(f"already at episode {newest.step}; nothing to do. Ask for more with --num-episodes.",
+              file=sys.stderr)  # fmt: skip
+    # A teacher sets how the environments look; the others take that over unless told otherwise.
+    more = {} if phase == "teacher" else {"given": _given(phase, options.typed)}
+    stop = Stop(rounds_of(config, phase), None, config.training.max_minutes)
     with Console(phase, config, folder, options.json) as console, stop.on_signals():
-        result = train(config, is_resumed, console.listen, stop, options.num_gpus)
+        result = train(config, is_resumed, console.listen, stop, options.num_gpus, **more)
     answer = {
         "phase": phase,
         "task": config.environment.task,
@@ -209,25 +242,38 @@ def _check_gpus(wanted: int | None, device: str) -> None:
         )
 
 
-def _start_ranks(count: int, typed: list[str]) -> dict[str, Any]:
+def _start_ranks(count: int, phase: str, typed: Sequence[str], folder: Path) -> dict[str, Any]:
     """Start this very command once per rank under torchrun, and wait for it."""
+    typed = ["train", phase, *typed]
     words = ["--standalone", "--nproc-per-node", str(count), "-m", "maniple", *typed]
     command = python_module("torch.distributed.run", *words)
     environment = {"OMP_NUM_THREADS": "1", **os.environ}
     agent = start_child(command, signal.SIGTERM, env=environment)
-    handlers = {s: signal.signal(s, lambda n, _: agent.send_signal(n))
-                for s in (signal.SIGINT, signal.SIGTERM)}  # fmt: skip
+    asked: list[int] = []
+
+    def forward(number: int, _: Any) -> None:
+        asked.append(number)
+        agent.send_signal(number)
+
+    handlers = {s: signal.signal(s, forward) for s in (signal.SIGINT, signal.SIGTERM)}
     try:
         code = agent.wait()
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    if code:
-        print(
-            f"maniple: a rank ended with code {code}, and the run stopped. Its newest checkpoint "
-            "is whole: go on with the same command and --resume.", file=sys.stderr,
-        )  # fmt: skip
-    return {"ok": code == 0, "ranks": count, "is_told": True}
+    is_stopped = bool(asked)
+    newest = Checkpoints(folder, names=NAMES).latest()
+    if is_stopped and newest is not None:
+        again = f"maniple train {phase} --resume --output-dir {folder} --num-gpus {count}"
+        print(f"stopped; go on with: {again}", file=sys.stderr)
+    elif is_stopped:
+        print(f"stopped; {folder} holds no checkpoint yet.", file=sys.stderr)
+    elif code:
+        tail = (f"Its newest checkpoint, {newest.path.name}, is whole: go on with the same command "
+                "and --resume." if newest else "It has no checkpoint yet.")  # fmt: skip
+        print(f"maniple: a rank ended with code {code}, and the run stopped. {tail}",
+              file=sys.stderr)  # fmt: skip
+    return {"ok": code == 0, "ranks": count, "is_told": True, "is_stopped": is_stopped}
 
 
 def _value_of(words: Sequence[str], flag: str) -> str | None:
