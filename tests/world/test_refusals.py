@@ -96,3 +96,8 @@ def test_paths_are_checked_before_ranks_start(inside, small, tmp_path):
     words = ["train", "student", "2", "1", *small, "--teacher-path", tmp_path / "none"]
     told = inside(*words, "--output-dir", tmp_path / "run", code=2).err
     assert "There is no checkpoint at" in told and not (tmp_path / "run").exists()
+
+
+def test_a_config_of_comments_only(tmp_path):
+    (tmp_path / "c.yaml").write_text("# nothing yet\n\n")
+    assert read_config(tmp_path / "c.yaml") == WorldConfig()
