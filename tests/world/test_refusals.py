@@ -83,3 +83,21 @@ def test_a_folder_is_no_config(tmp_path):
 def test_models_are_named(inside, small, tmp_path):
     words = ["train", "wm", "1", "1", *small, "--model", "huge", "--output-dir", tmp_path / "r"]
     assert "There are: nano, small, base, latent" in inside(*words, code=2).err
+
+
+def test_a_finished_run_says_so(inside, small, tmp_path):
+    words = ["train", "wm", "1", "1", *small, "--num-episodes", "1", "--output-dir", tmp_path / "r"]
+    inside(*words)
+    told = inside("train", "teacher", "--resume", tmp_path / "r").err
+    assert "already at episode 1; nothing to do" in told
+
+
+def test_paths_are_checked_before_ranks_start(inside, small, tmp_path):
+    words = ["train", "student", "2", "1", *small, "--teacher-path", tmp_path / "none"]
+    told = inside(*words, "--output-dir", tmp_path / "run", code=2).err
+    assert "There is no checkpoint at" in told and not (tmp_path / "run").exists()
+
+
+def test_a_config_of_comments_only(tmp_path):
+    (tmp_path / "c.yaml").write_text("# nothing yet\n\n")
+    assert read_config(tmp_path / "c.yaml") == WorldConfig()

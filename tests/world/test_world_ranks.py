@@ -120,3 +120,18 @@ def test_a_killed_rank_stops_the_run_and_it_resumes(tmp_path):
     out, err = again.communicate(timeout=180)
     assert again.returncode == 0, err
     assert json.loads(out.strip().splitlines()[-1])["episodes"] >= steps + 1
+
+
+@pytest.mark.slow
+def test_ctrl_c_says_how_to_go_on(tmp_path):
+    folder = tmp_path / "run"
+    words = ["train", "teacher", "2", "1", *SMALL, "--save-every", "1", "--output-dir", folder]
+    process = maniple(*words, "--num-episodes", "10000")
+    until = time.monotonic() + 120
+    while not list(folder.glob("checkpoint-*")):
+        assert time.monotonic() < until and process.poll() is None, process.stderr.read()
+        time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert f"stopped; go on with: maniple train teacher --resume --output-dir {folder}" in err

@@ -134,7 +134,7 @@ def _refuse_world(path: Path) -> None:
     from maniple.run.folder import CONFIG, RunFolder, folder_of
 
     folder = RunFolder(path) if (path / CONFIG).exists() else folder_of(path)
-    if folder.is_used and "phase" in folder.config():
+    if path.exists() and folder.is_used and "phase" in folder.config():
         raise BadConfig(f"{path} holds a world model: add --planner world.")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from maniple.core.checked_file import read_yaml_table
+from maniple.core.checked_file import read_text, read_yaml_table
 from maniple.core.errors import BadConfig, closest, one_line
 from maniple.run.config import at_least
 
@@ -290,9 +290,15 @@ SECTIONS = {f.name: f.default_factory for f in fields(WorldConfig)}
 
 def read_config(path: Path) -> WorldConfig:
     """Read an rl_config.yaml; what it does not name stays at its default."""
+    return config_of(read_sections(path), str(path))
+
+
+def read_sections(path: Path) -> dict[str, Any]:
+    """Read the sections that a file names; one of comments only names none."""
     if not path.exists():
         raise BadConfig(f"There is no config file {path}.")
-    return config_of(read_yaml_table(path), str(path))
+    lines = (line.strip() for line in read_text(path).splitlines())
+    return read_yaml_table(path) if any(line and line[0] != "#" for line in lines) else {}
 
 
 def config_of(described: Any, where: str = "config.yaml") -> WorldConfig:

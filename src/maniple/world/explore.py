@@ -14,7 +14,7 @@ from maniple.run.stop import Stop
 from maniple.world.config import EnvironmentConfig, WorldConfig
 from maniple.world.gallery import Gallery
 from maniple.world.make import round_seed
-from maniple.world.phase import check_ranks, make_run
+from maniple.world.phase import check_ranks, check_weights, make_run
 from maniple.world.rounds import play
 from maniple.world.source import LiveSource
 from maniple.world.student import Student
@@ -38,6 +38,7 @@ def train(
     remote = None
     try:
         check_ranks(num_ranks, ranks)
+        check_weights(config.student)
         teacher = load_teacher(config.student.teacher_path)
         config = seen_alike(config, teacher, given)
         with make_run(config, "student", ranks, resume, listen, stop) as run:

@@ -12,7 +12,7 @@ from maniple.run.ranks import Ranks
 from maniple.run.run import Listen, Run
 from maniple.run.stop import Stop
 from maniple.run.store import Store
-from maniple.world.config import WorldConfig
+from maniple.world.config import StudentConfig, WorldConfig
 
 NAMES = Names(checkpoints=".", checkpoint="checkpoint-{step}", metrics="episode_metrics.jsonl")
 """The tree that users of this pipeline know."""
@@ -42,18 +42,23 @@ def check_settings(config: WorldConfig, phase: str) -> None:
 
     student, adversarial = config.student, config.adversarial
     if phase == "student":
+        check_weights(student)
         find_checkpoint(student.teacher_path, "--teacher-path")
-        idle = [name for name in ("memory_approach", "uncertainty", "raw_error")
-                if getattr(student, name)]  # fmt: skip
-        if idle and student.algorithm == "mpc" and student.port is None:
-            raise BadConfig(
-                f"{idle[0]} is {getattr(student, idle[0])}, but mpc plans for disagreement; take "
-                "--algorithm ppo."
-            )
     if phase == "adversarial":
         find_checkpoint(adversarial.teacher_checkpoint, "--teacher-checkpoint")
         if adversarial.student_checkpoint is not None:
             find_checkpoint(adversarial.student_checkpoint, "--student-checkpoint")
+
+
+def check_weights(student: StudentConfig) -> None:
+    """Refuse weights of rewards that mpc does not plan for; of a server's policy they only tell."""
+    idle = [name for name in ("memory_approach", "uncertainty", "raw_error")
+            if getattr(student, name)]  # fmt: skip
+    if idle and student.algorithm == "mpc" and student.port is None:
+        raise BadConfig(
+            f"{idle[0]} is {getattr(student, idle[0])}, but mpc plans for disagreement; take "
+            "--algorithm ppo."
+        )
 
 
 def described(config: WorldConfig, phase: str) -> dict[str, Any]:

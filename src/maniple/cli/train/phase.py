@@ -19,7 +19,6 @@ require("torch")
 import torch  # noqa: E402  (asked for first)
 
 from maniple.cli.train.console import Console  # noqa: E402
-from maniple.core.checked_file import read_yaml_table  # noqa: E402
 from maniple.core.child import python_module, start_child  # noqa: E402
 from maniple.core.errors import BadConfig  # noqa: E402
 from maniple.core.rank import Rank  # noqa: E402
@@ -32,6 +31,7 @@ from maniple.world.config import (  # noqa: E402
     WorldConfig,
     config_of,
     read_config,
+    read_sections,
 )
 from maniple.world.phase import NAMES, check_settings, rounds_of, run_dir  # noqa: E402
 
@@ -161,7 +161,7 @@ def _given(phase: str, words: Sequence[str]) -> set[str]:
     given = {word.partition("=")[0][2:].replace("-", "_")
              for word in words if word.startswith("--")}  # fmt: skip
     if named := _value_of(words, "--config"):
-        given |= (read_yaml_table(named).get("environment") or {}).keys()
+        given |= (read_sections(Path(named)).get("environment") or {}).keys()
     return given & names
 
 
