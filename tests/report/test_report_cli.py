@@ -53,5 +53,5 @@ def test_unknown_perturbations_are_told(runs, inside):
     said = inside("report", runs[0], "--perturb", "light=much", "--episodes", "2", code=2).err
     assert "give a number" in said
     said = inside("report", runs[0], "--perturb", "light=nan", "--episodes", "2", code=2).err
-    assert "give a number" in said
+    assert "a number, 0 or larger" in said
     assert "named twice" in inside("report", runs[0], runs[0], code=2).err
