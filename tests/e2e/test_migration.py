@@ -52,7 +52,7 @@ def test_a_command_of_the_page(command, tmp_path, inside, monkeypatch):
     if words[0] == "eval":
         train = SMALL["train drq"].replace("--demos 1 ", "")
         inside("train", "sac", *train.split(), "--run-dir", "DIR")
-    if words[1] in ("student", "adversarial"):
+    if words[1:2] in (["student"], ["adversarial"]):
         inside("train", "teacher", "1", "1", *PHASE.split())
         words = [word.replace("checkpoint-500", "checkpoint-2") for word in words]
     small = SMALL.get(verb_of(words), "").split()
