@@ -30,6 +30,7 @@ class PolicyServer:
         server = require("websockets.sync.server")
         self._infer, self._metadata = infer, metadata or {}
         self._lock = threading.Lock()
+        self._connected: set[Any] = set()
         self._server: Any = server.serve(
             self._talk, "127.0.0.1", port, compression=None, max_size=MOST_BYTES,
             process_request=_health, logger=_QUIET,
@@ -46,11 +47,21 @@ class PolicyServer:
         return f"ws://127.0.0.1:{self.port}"
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening, and hang up."""
         self._server.shutdown()
+        # Until version 17, websockets leaves those who are connected to themselves.
+        for socket in list(self._connected):
+            socket.close(1001, "the server was closed")
         self._thread.join(5)
 
     def _talk(self, socket: Any) -> None:
+        self._connected.add(socket)
+        try:
+            self._answer(socket)
+        finally:
+            self._connected.discard(socket)
+
+    def _answer(self, socket: Any) -> None:
         socket.send(packed(self._metadata))
         before = 0.0
         for message in socket:
