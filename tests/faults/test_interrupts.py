@@ -92,7 +92,7 @@ def test_a_worker_is_not_replaced_for_an_interrupt_while_it_works(alarm):
     envs = make()
     envs.reset(seed=0)
     restarts = [0]
-    # Where others use the machine too, more interrupts fall into messages: the best of three counts.
+    # Where others use the machine, more interrupts fall into messages: the best of three counts.
     for _ in range(3):
         for _ in range(30):
             interrupt(alarm, 3e-4, lambda: [envs.step(QUIET) for _ in range(20)])
