@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+SEES_ALL = {"observations": "all", "cameras": ()}
+"""For experts: all that a task may hide, and no pictures."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -79,7 +82,8 @@ def _show_experts(say: Any, options: Options) -> dict[str, float]:
     wins = {}
     say(f"Scripted experts, {options.num_envs} arms at once, an episode each:")
     for task in (task for task in EXPERTS if task.startswith("so101/")):
-        envs, script = make_vec(task, options.num_envs), expert(task, options.num_envs)
+        envs = make_vec(task, options.num_envs, **SEES_ALL)
+        script = expert(task, options.num_envs)
         obs, _ = envs.reset(seed=0)
         solved = np.zeros(options.num_envs, bool)
         ended = np.zeros(options.num_envs, bool)
@@ -104,7 +108,7 @@ def _draw_tasks(options: Options) -> Path:
 
     pictures = []
     for task in (*(task for task in TASKS if not task.startswith("panda/")), "panda/OpenDrawer-v0"):
-        env = make(task, render_mode="rgb_array")
+        env = make(task, render_mode="rgb_array", **(SEES_ALL if task in EXPERTS else {}))
         obs, _ = env.reset(seed=3)
         if task in EXPERTS:
             script = expert(task, 1)
