@@ -97,3 +97,11 @@ def test_bench_records_films(tmp_path):
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names[:2] == ["env_000_front_episode_0000.mp4", "env_000_wrist_episode_0000.mp4"]
     assert not [name for name in names if name.endswith(".part")]
+
+
+def test_the_demo_draws_every_task(tmp_path):
+    """Each with its expert on its way, also where the task hides what the expert looks at."""
+    from maniple.cli.demo import Options, _draw_tasks
+
+    path = _draw_tasks(Options(out=tmp_path))
+    assert path.read_bytes()[:4] == b"\x89PNG" and path.stat().st_size > 50_000
