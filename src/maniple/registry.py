@@ -140,13 +140,23 @@ def find(task: str) -> type:
     return _load(TASKS, "task", canonical(task), "'maniple list'")
 
 
-def expert(task: str, num_envs: int) -> Any:
-    """Return the scripted expert of a task, for a batch of environments."""
+def expert(task: str, num_envs: int, control: str | None = None) -> Any:
+    """Return the scripted expert of a task, for a batch of environments.
+
+    Args:
+        control: How the environments are acted in, where that is not the task's own way.
+    """
     task = canonical(task)
     if task not in EXPERTS:
         find(task)
         raise BadConfig(f"{task} has no scripted expert. Tasks with one: {', '.join(EXPERTS)}.")
-    return _load(EXPERTS, "expert", task, "'maniple list'")(num_envs)
+    scripted = _load(EXPERTS, "expert", task, "'maniple list'")(num_envs)
+    own = getattr(find(task), "control", None)
+    if control is None or control == own:
+        return scripted
+    if not hasattr(scripted, "acting_by"):
+        raise BadConfig(f"The scripted expert of {task} acts by {own!r}, not by {control!r}.")
+    return scripted.acting_by(control)
 
 
 def register(id: str, task: type, expert: Callable[[int], Any] | None = None) -> None:

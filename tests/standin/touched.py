@@ -71,7 +71,7 @@ def main(mode):
         action[:] = [*made.observe(False).gripper_pose, 1.0]
     made.step(action)
     made.observe(True)
-    made.live_demos(1)
+    made.live_demos(1, 0, None)
     made.close()
     print(json.dumps(sorted(touched)), file=sys.stderr)
 

@@ -43,6 +43,9 @@ class BCConfig:
     lr: float = 1e-3
     """Learning rate."""
 
+    relative: bool = False
+    """Show the policy where things are as seen from the tip, too."""
+
     eye: EyeConfig = field(default_factory=EyeConfig)
     """How pictures become features."""
 
@@ -83,7 +86,8 @@ class BC:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             states = tuple(sees) or states_of(layout)
-            self.eye = Eye(layout, states, pictures_of(layout), config.eye).to(self.device)
+            pictures = pictures_of(layout)
+            self.eye = Eye(layout, states, pictures, config.eye, config.relative).to(self.device)
             self.policy = Policy(self.eye.width, config.hidden, self.range.size, norm=False)
             self.policy.to(self.device)
         self._parameters = [*self.eye.parameters(), *self.policy.parameters()]

@@ -50,10 +50,11 @@ class DrQ(SAC):
         pictures = pictures_of(layout)
         if not pictures:
             raise BadConfig("DrQ learns from pictures: name cameras, as in --env.cameras front.")
-        self.actor_eye = Eye(layout, sees, pictures, self.config.eye).to(self.device)
+        relative = self.config.relative
+        self.actor_eye = Eye(layout, sees, pictures, self.config.eye, relative).to(self.device)
         self.critic_eye = self.actor_eye
         if self.config.asymmetric:
-            self.critic_eye = Eye(layout, states_of(layout)).to(self.device)
+            self.critic_eye = Eye(layout, states_of(layout), is_relative=relative).to(self.device)
             self.guess = nn.Linear(self.actor_eye.width, self.critic_eye.width).to(self.device)
         self._build_heads(self.config)
         # The draws of the shifts are the generator's, so that a resumed run goes on exactly.

@@ -60,7 +60,9 @@ def states_of(layout: Layout) -> tuple[str, ...]:
 class Eye(nn.Module):
     """Looks at chosen arrays of an observation.
 
-    Arrays of numbers are joined; every picture goes through an encoder of its own.
+    Arrays of numbers are joined; every picture goes through an encoder of its own. A relative eye
+    adds where everything is as seen from the first position, which is the robot's tip: to take the
+    difference of two places to the millimetre is hard for a network, and trivial here.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Eye(nn.Module):
         states: Sequence[str],
         pictures: Sequence[str] = (),
         config: EyeConfig | None = None,
+        is_relative: bool = False,
     ) -> None:
         super().__init__()
         config = config or EyeConfig()
@@ -84,7 +87,10 @@ class Eye(nn.Module):
         self.encoders = nn.ModuleDict(
             {name: kind(_with_channels(layout[name].shape), config) for name in self.pictures}
         )
+        points = [(name, at) for name in self.states for at in layout[name].points]
+        self._points = points if is_relative and len(points) > 1 else []
         numbers = sum(max(1, prod(layout[name].shape)) for name in self.states)
+        numbers += 3 * max(0, len(self._points) - 1)
         self.width = numbers + config.features * len(self.pictures)
         # Metres, radians and radians per second differ a hundredfold: see `calibrate`.
         self.mean: Tensor
@@ -112,6 +118,8 @@ class Eye(nn.Module):
 
     def _numbers(self, obs: Mapping[str, Tensor]) -> Tensor:
         parts = [obs[name].reshape(len(obs[name]), -1).float() for name in self.states]
+        places = [obs[name][:, at : at + 3].float() for name, at in self._points]
+        parts += [place - places[0] for place in places[1:]]
         return parts[0] if len(parts) == 1 else torch.cat(parts, -1)
 
 

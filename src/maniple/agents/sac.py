@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -42,6 +42,9 @@ class SACConfig:
     critics_used: int = 2
     """Members drawn for every target; the least of them counts (REDQ)."""
 
+    relative: bool = False
+    """Show policy and critics where things are as seen from the tip, too."""
+
     layer_norm: bool = False
     """Normalise inside the critics: steadier with demonstrations and many updates per step."""
 
@@ -63,6 +66,10 @@ class SACConfig:
     actor_every: int = 1
     """Critic updates for each update of the policy."""
 
+    imitation: float = 0.0
+    """Weight of doing as the demonstrations do, wherever the critics think that this is better
+    than what the policy would do."""
+
     grad_clip: float | None = None
     """Longest gradient; None: any."""
 
@@ -78,6 +85,14 @@ class SACConfig:
             raise BadConfig(f"lr is {self.lr}; it must be above 0 and below 1.")
         if not 0 < self.discount <= 1:
             raise BadConfig(f"discount is {self.discount}; it must be above 0 and at most 1.")
+
+
+class Shown(NamedTuple):
+    """The demonstrations at the beginning of a batch."""
+
+    action: Tensor
+    worth: Tensor
+    """What the critics think of it."""
 
 
 class SAC:
@@ -130,7 +145,9 @@ class SAC:
     def _build(self, layout: Layout, sees: tuple[str, ...]) -> None:
         """Make the networks; what the policy sees, the critics see too."""
         config = self.config
-        self.actor_eye = self.critic_eye = Eye(layout, sees).to(self.device)
+        self.actor_eye = self.critic_eye = Eye(layout, sees, is_relative=config.relative).to(
+            self.device
+        )
         self._build_heads(config)
 
     def _build_heads(self, config: SACConfig) -> None:
@@ -175,11 +192,18 @@ class SAC:
         with_actor = self.updates % self.config.actor_every == 0
         self.updates += 1
         with self._precision():
-            metrics = self._learn(obs, action, reward, discount, next_obs, with_actor)
+            metrics = self._learn(obs, action, reward, discount, next_obs, with_actor, batch.shown)
         return {name: float(value) for name, value in metrics.items()}
 
     def _losses(
-        self, obs: dict, action: Tensor, reward: Tensor, discount: Tensor, next_obs: dict, act: bool
+        self,
+        obs: dict,
+        action: Tensor,
+        reward: Tensor,
+        discount: Tensor,
+        next_obs: dict,
+        act: bool,
+        shown: int,
     ) -> dict[str, Tensor]:
         features = self.critic_eye(obs)
         with torch.no_grad():
@@ -189,7 +213,8 @@ class SAC:
         self._apply("critic", critic_loss, self._critic_parameters)
         metrics = {"critic_loss": critic_loss.detach(), "value": values.detach().mean()}
         if act:
-            metrics |= self._improve_policy(obs, features.detach())
+            demos = Shown(action[:shown], values.detach().mean(0)[:shown])
+            metrics |= self._improve_policy(obs, features.detach(), demos)
         with torch.no_grad():
             pairs = zip(self.target.parameters(), self.critic.parameters(), strict=True)
             for slow, online in pairs:
@@ -210,18 +235,26 @@ class SAC:
         worth = worth.min(0).values - self.log_temperature.exp() * density
         return reward + discount * worth
 
-    def _improve_policy(self, obs: dict, features: Tensor) -> dict[str, Tensor]:
+    def _improve_policy(self, obs: dict, features: Tensor, demos: Shown) -> dict[str, Tensor]:
         shared = self.actor_eye is self.critic_eye
         looked = features if shared else self.actor_eye(obs)
         action, density = self.policy.sample(looked, self._noise(len(features)))
         worth = self.critic(torch.cat([features, action], -1)).mean(0)
         temperature = self.log_temperature.detach().exp()
         loss = (temperature * density - worth).mean() + self._hint(looked, features)
+        if self.config.imitation > 0 and len(demos.action):
+            loss = loss + self.config.imitation * self._unlike(demos, looked, worth.detach())
         self._apply("actor", loss, self._actor_parameters)
         entropy = -density.detach().mean()
         heat_loss = self.log_temperature.exp() * (entropy - self._target_entropy)
         self._apply("temperature", heat_loss, [self.log_temperature])
         return {"actor_loss": loss.detach(), "entropy": entropy, "temperature": temperature}
+
+    def _unlike(self, demos: Shown, looked: Tensor, worth: Tensor) -> Tensor:
+        """How far the policy is from demonstrations that are worth more than its own actions."""
+        count = len(demos.action)
+        gap = (torch.tanh(self.policy(looked[:count])[0]) - demos.action).square().sum(-1)
+        return (gap * (demos.worth > worth[:count])).mean()
 
     def _hint(self, looked: Tensor, features: Tensor) -> Tensor | float:
         """What else helps the policy's eye to learn; nothing here."""

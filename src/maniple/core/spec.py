@@ -26,6 +26,8 @@ class ArraySpec:
     """Which kind of picture this is, one of IMAGE_KINDS; None: plain numbers."""
     meaning: str = ""
     """Units, frame and order of the numbers, for people: 'position (m), quaternion xyzw; world'."""
+    points: tuple[int, ...] = ()
+    """Where positions (x y z; metres, world) begin among the numbers."""
 
     def __post_init__(self) -> None:
         assert self.image is None or self.image in IMAGE_KINDS, self.image

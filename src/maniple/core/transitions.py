@@ -19,6 +19,8 @@ class Transitions(NamedTuple):
     """Weight of what comes after `next_obs`: 0 where the episode terminated, never where it was
     only cut short."""
     next_obs: dict[str, NDArray]
+    shown: int = 0
+    """How many of the first rows are demonstrations."""
 
 
 def join(a: Transitions, b: Transitions) -> Transitions:

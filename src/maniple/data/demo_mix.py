@@ -28,10 +28,10 @@ class DemoMix:
         if self.demos is None:
             return self.online.sample(count, discount, n_step)
         of_demos = round(count * self.share)
-        shown = self.demos.sample(of_demos, discount, n_step)
-        if of_demos == count:
-            return shown
-        return join(shown, self.online.sample(count - of_demos, discount, n_step))
+        batch = self.demos.sample(of_demos, discount, n_step)
+        if of_demos < count:
+            batch = join(batch, self.online.sample(count - of_demos, discount, n_step))
+        return batch._replace(shown=of_demos)
 
 
 def buffer_of(

@@ -28,6 +28,8 @@ from maniple.engine.zygote import SHARED, ZygoteLost
 
 PRELOAD = ("numpy", "gymnasium", "cloudpickle", "maniple.engine.worker")
 GRACE_S = 2.0
+MOST_FAILED_STARTS = 3
+"""Starts of one worker that may fail one after the other: the next would fail, too."""
 
 
 class WorkerPool:
@@ -379,6 +381,7 @@ class WorkerPool:
 
     def make_ready(self, handle: WorkerHandle, seeds: tuple[int | None, ...]) -> None:
         """Wait for a replacement; one that fails at once is replaced again, within the budget."""
+        failed = 0
         while not handle.is_ready:
             # An interrupt may have come just after its message.
             if self._words[handle.base + layout.READY] == handle.pid:
@@ -389,7 +392,8 @@ class WorkerPool:
             except ManipleError:
                 self.give_up(handle)
                 handle.count_failure()
-                if self.is_beyond_help(handle):
+                failed += 1
+                if failed == MOST_FAILED_STARTS or self.is_beyond_help(handle):
                     raise
                 self.launch(handle, seeds)
                 continue

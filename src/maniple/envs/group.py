@@ -408,6 +408,7 @@ class TaskGroup:
                     np.dtype(task.observation_dtype),
                     *task.bounds.get(name, (-np.inf, np.inf)),
                     meaning=task.meanings.get(name, ""),
+                    points=task.points(name, value[0].size),
                 )
                 for name, value in self._observe(self.state).items()
             }

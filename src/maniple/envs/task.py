@@ -118,6 +118,11 @@ class Task:
         """Return what the agent sees, (rows, ...) each: a pure function of the state."""
         raise NotImplementedError
 
+    def points(self, name: str, size: int) -> tuple[int, ...]:
+        """Tell where positions (x y z, world) begin in an observation: '..._pos', '..._pose'."""
+        is_point = (name.endswith("_pos") and size == 3) or (name.endswith("_pose") and size == 7)
+        return (0,) if is_point else ()
+
     def terms(self, s: State) -> dict[str, NDArray]:
         """Return the parts of the dense reward, (rows,) each, before weighting."""
         return {}

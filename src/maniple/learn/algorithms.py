@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from maniple.core.errors import unknown
+from maniple.envs.rlbench.config import LEARNED_FROM
 
 PIXELS: dict[str, Any] = {
     # Two cameras: how far away a small ball is cannot be seen with one.
@@ -17,6 +18,22 @@ STEADY: dict[str, Any] = {
 }  # fmt: skip
 """For tasks in which an object has to be found and moved: slower, steadier learning."""
 OBJECT_TASKS = ("so101/PushCube-v0", "so101/LiftCube-v0", "so101/StackCubes-v0")
+SHOWN: dict[str, Any] = {
+    "demos": 100,
+    "n_step": 3,
+    "eval_period": 10_000,
+    "agent": {"discount": 0.97, "temperature": 0.02, "layer_norm": True, "relative": True,
+              "imitation": 1.0},
+}  # fmt: skip
+"""For tasks that chance never solves: the expert's demonstrations lead the way."""
+TURNING = ("OpenDrawer", "CloseBox", "PressSwitch", "OpenBox", "TurnTap", "OpenMicrowave",
+           "ToiletSeatDown", "PutItemInDrawer", "LightBulbIn", "CloseJar")  # fmt: skip
+"""Tasks that need a turned gripper."""
+PANDA: dict[str, dict[str, Any]] = {
+    # Poses that are drawn at random are mostly out of reach: steps of the tip are not.
+    "panda/*": {"env": {"control": "delta_position"}},
+    **{f"panda/{name}-v0": {"env": {"control": "delta_ee"}} for name in TURNING},
+}
 
 
 @dataclass(frozen=True)
@@ -31,6 +48,8 @@ class Algorithm:
     """What trains it in one process."""
     settings: dict[str, Any] = field(default_factory=dict)
     """What a run begins with, by the names of the flags."""
+    on_rlbench: dict[str, Any] = field(default_factory=dict)
+    """Settings of the environment on the real RLBench."""
     by_task: dict[str, dict[str, Any]] = field(default_factory=dict)
     """The same on top for tasks whose id fits a pattern, as in 'panda/*'."""
 
@@ -40,12 +59,19 @@ ALGORITHMS: dict[str, Algorithm] = {
         "Learn a task from the simulator's state.",
         agent="maniple.agents.sac:SAC",
         config="maniple.agents.sac:SACConfig",
-        by_task={key: {"agent": STEADY, "eval_period": 10000} for key in OBJECT_TASKS},
+        on_rlbench={"control": "delta_position", "observations": LEARNED_FROM},
+        by_task={
+            "so101/LiftCube-v0": {"agent": STEADY, "eval_period": 10_000},
+            "so101/PushCube-v0": SHOWN,
+            "so101/StackCubes-v0": SHOWN,
+            **{tasks: SHOWN | row for tasks, row in PANDA.items()},
+        },
     ),
     "drq": Algorithm(
         "Learn a task from pictures.",
         agent="maniple.agents.drq:DrQ",
         config="maniple.agents.drq:DrQConfig",
+        on_rlbench={"control": "delta_position"},
         settings={
             **PIXELS,
             "num_envs": 8,
@@ -59,6 +85,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         },
         by_task={
             **{key: {"agent": STEADY} for key in OBJECT_TASKS},
+            **PANDA,
             # The camera that its users know looks from the mast; a small banana wants the wrist's.
             "PiperMobileRobot-v0": {"agent": STEADY, "env": {"cameras": ("3rd", "wrist")}},
             "*piper/*InBowl-v0": {"agent": STEADY, "env": {"cameras": ("front", "wrist")}},

@@ -16,7 +16,7 @@ from maniple.agents.sac import SACConfig
 from maniple.core.errors import BadConfig, closest, one_line
 from maniple.envs.config import ALL, EnvConfig
 from maniple.learn.algorithms import ALGORITHMS, find_algorithm, load
-from maniple.registry import BACKENDS, EXPERTS, TASKS, canonical, find
+from maniple.registry import BACKENDS, EXPERTS, TASKS, canonical, expert, find
 from maniple.run.config import RunConfig, Schedule, at_least
 from maniple.run.folder import plain
 
@@ -183,14 +183,14 @@ class TrainConfig:
                 "Record some with 'maniple demos record', then train with --demos 0 --demo-path "
                 "FOLDER."
             )
-        if demos.demos and task in TASKS and self.env.control is not None:
-            own = getattr(find(task), "control", None)
-            if own is not None and self.env.control != own:
+        if demos.demos and task in TASKS:
+            try:
+                expert(task, 1, self.env.control)
+            except BadConfig as error:
                 raise BadConfig(
-                    f"The scripted expert of {task} acts by {own!r}, not by env.control "
-                    f"{self.env.control!r}: its demonstrations do not fit. Leave --env.control "
-                    "out, or train with --demos 0."
-                )
+                    f"{error} Its demonstrations do not fit: leave --env.control out, or train "
+                    "with --demos 0."
+                ) from None
 
     def _check_observations(self) -> None:
         chosen, task = self.env.observations, canonical(self.run.task)
@@ -218,7 +218,7 @@ def _leaves() -> Iterator[tuple[str, str]]:
             yield group, f.name
 
 
-def preset(algorithm: str, task: str | None = None) -> TrainConfig:
+def preset(algorithm: str, task: str | None = None, backend: str = "mujoco") -> TrainConfig:
     """Return the settings that a run of this algorithm on this task begins with."""
     row = find_algorithm(algorithm)
     task = task or RunConfig.task
@@ -233,6 +233,10 @@ def preset(algorithm: str, task: str | None = None) -> TrainConfig:
     if task_env(task) != EnvConfig():
         # A task that shows pictures by itself is learned from its state unless told otherwise.
         merged["env"] = {"cameras": (), "observations": ALL, **merged["env"]}
+    if backend == "rlbench":
+        # The experts play on MuJoCo.
+        settings |= {"backend": backend, "demos": 0}
+        merged["env"] = row.on_rlbench | merged["env"]
     settings["env"] = replace(task_env(task), **merged["env"])
     return TrainConfig.of(task=task, **settings)
 

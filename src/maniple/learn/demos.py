@@ -45,7 +45,7 @@ def _check_renderer(config: TrainConfig) -> None:
 def record(config: TrainConfig, episodes: int) -> list[Episode]:
     """Play the task's expert in the run's own environments."""
     rows = min(episodes, 2 * config.machine.num_envs)
-    script = expert(config.run.task, rows)
+    script = expert(config.run.task, rows, config.env.control)
     envs = make_envs(config, rows)
     try:
         return list(collect(envs, script, episodes, FIRST_SEED + 1000 * config.run.seed))

@@ -189,6 +189,14 @@ def small_turn(turn_rad: NDArray) -> NDArray:
     return unit(np.concatenate([np.ones_like(turn_rad[..., :1]), turn_rad / 2], -1))
 
 
+def rotation_vector(quat_wxyz: NDArray) -> NDArray:
+    """Rotation vectors (rad) of quaternions, the short way: (..., 4) to (..., 3)."""
+    quat = np.where(quat_wxyz[..., :1] < 0, -quat_wxyz, quat_wxyz)
+    sine = _length(quat[..., 1:])
+    angle = 2 * np.arctan2(sine, quat[..., :1])
+    return quat[..., 1:] / np.maximum(sine, 1e-12) * angle
+
+
 def _length(vectors: NDArray) -> NDArray:
     """Length along the last axis, which is kept; added term by term."""
     total = vectors[..., 0:1] * vectors[..., 0:1]

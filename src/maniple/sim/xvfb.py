@@ -105,6 +105,36 @@ def wants_own_display() -> bool:
     return "1" in settings.values() or not os.environ.get("DISPLAY")
 
 
+def check_display(display: str) -> None:
+    """Refuse a local display that nobody serves: X's own answer ends the process.
+
+    Raises:
+        NoDisplay: There is no server; what to type instead.
+    """
+    found = re.fullmatch(r"(?:unix)?:(\d+)(?:\.\d+)?", display)
+    if found is None:
+        return  # Another machine's, or something that only X understands.
+    path = str(SOCKETS / f"X{found[1]}")
+    # Servers listen in a file, and some in a name without one, too.
+    if not any(_listens(name) for name in (path, f"\0{path}")):
+        raise NoDisplay(
+            f"DISPLAY is {display}, where no X server listens. Type 'unset DISPLAY' (every worker "
+            "then starts an Xvfb of its own), or start that server."
+        )
+
+
+def _listens(address: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(1.0)
+        try:
+            probe.connect(address)
+        except TimeoutError:
+            return True
+        except OSError:
+            return False
+    return True
+
+
 def stale_sockets(folder: Path = SOCKETS) -> list[Path]:
     """List the X sockets that no server listens at, left by servers that were killed."""
     paths = folder.iterdir() if folder.is_dir() else ()

@@ -324,5 +324,5 @@ def test_half_of_the_actions_invalid(make):
 def test_a_simulator_that_does_not_start_is_told(make, fault, says):
     with pytest.raises(WorkerDied, match=says):
         make(num_envs=2, fault=fault)
-    with pytest.raises(WorkerDied, match="invalid joint handle"):
+    with pytest.raises(BadConfig, match="cannot load"):
         make(num_envs=1, robot_setup="jaco", arm_mode="joint_velocity")

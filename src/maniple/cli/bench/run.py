@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from maniple.cli.bench.invalid_steps import InvalidSteps
+
 
 @dataclass(frozen=True)
 class Options:
@@ -100,13 +102,14 @@ def run(options: Options) -> dict[str, Any]:
         **_pictures(options),
         **_arm(options),
     )
+    invalid = InvalidSteps()
     try:
         envs.reset(seed=options.seed)
         with (
             bar(f"{options.task} x {options.num_envs}", options.steps, not options.json) as tick,
             _recorder(envs, options) as watch,
         ):
-            rate, limit, fraction = _measure(envs, options, tick, watch)
+            rate, limit, fraction = _measure(envs, options, tick, _both(watch, invalid))
         stats = envs.stats()
     finally:
         envs.close()
@@ -124,6 +127,8 @@ def run(options: Options) -> dict[str, Any]:
         "exec_ms": stats["exec_ms"],
         "transport_ms": stats["transport_ms"],
     }
+    if invalid.count is not None:
+        answer["invalid_steps"] = invalid.count
     if stats.get("restarts"):
         answer["restarts"] = stats["restarts"]
     if limit is not None:
@@ -165,6 +170,15 @@ def _recorder(envs: Any, options: Options) -> Iterator[Any]:
         yield lambda result: recorder.add(result[0], result[2] | result[3])
     finally:
         recorder.close()
+
+
+def _both(watch: Any, invalid: InvalidSteps) -> Any:
+    def see(result: Any) -> None:
+        invalid.see(result[4])
+        if watch is not None:
+            watch(result)
+
+    return see
 
 
 def _measure(
@@ -237,6 +251,8 @@ def _show(answer: dict[str, Any]) -> None:
     for name in ("task", "engine", "num_envs", "workers", "action_chunk", "cameras"):
         value = answer[name]
         table.add_row(name, ", ".join(value) if isinstance(value, list) else str(value))
+    if "invalid_steps" in answer:
+        table.add_row("invalid steps", f"{answer['invalid_steps']:,}")
     table.add_row("env-steps/s", f"[bold]{answer['env_steps_per_s']:,.0f}[/]")
     if "limit_env_steps_per_s" in answer:
         share = f"{answer['limit_env_steps_per_s']:,.0f}: {answer['fraction_of_limit']:.0%} reached"

@@ -76,8 +76,18 @@ def write_dataset(
 
 def rlbench_episode(demo: dict[str, Any]) -> Episode:
     """Make an episode of a demonstration of RLBench, which keeps only those that solve the task."""
-    from maniple.data.episode import Episode
+    from maniple.data.episode import NO_SEED, Episode
 
     reward = np.zeros(len(demo["action"]), np.float32)
     reward[-1] = 1.0
-    return Episode(demo["obs"], demo["action"], reward, True, False, True, task=demo["sentence"])
+    seed = demo.get("seed")
+    return Episode(
+        demo["obs"],
+        demo["action"],
+        reward,
+        terminated=True,
+        truncated=False,
+        success=True,
+        seed=NO_SEED if seed is None else seed,
+        task=demo["sentence"],
+    )

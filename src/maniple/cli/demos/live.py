@@ -34,7 +34,7 @@ def run(options: Options) -> dict[str, Any]:
 
 
 def _episodes(envs: Any, seed: int) -> Iterator[Any]:
-    """Yield episodes without end. They have no seeds: RLBench resets itself before each."""
+    """Yield episodes without end, each from a seed of its own."""
     from maniple.cli.demos.dataset import rlbench_episode
 
     while True:

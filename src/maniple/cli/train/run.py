@@ -24,7 +24,7 @@ from maniple.core.rank import Rank  # noqa: E402
 from maniple.learn.algorithms import find_algorithm, load  # noqa: E402
 from maniple.learn.cluster import ClusterConfig, make_token  # noqa: E402
 from maniple.learn.config import TrainConfig, algorithm_of, config_of, preset  # noqa: E402
-from maniple.registry import canonical  # noqa: E402
+from maniple.registry import BACKENDS, canonical  # noqa: E402
 from maniple.run.folder import RunFolder  # noqa: E402
 from maniple.run.run import Result  # noqa: E402
 from maniple.run.stop import Stop  # noqa: E402
@@ -76,7 +76,9 @@ def defaults(verb: str, words: Sequence[str]) -> Options:
     With --resume the settings of the run that is there are.
     """
     algorithm = verb.split()[1]
-    config = preset(algorithm, _value_of(words, "task"))
+    backend = _value_of(words, "backend")
+    backend = backend if backend in BACKENDS else "mujoco"
+    config = preset(algorithm, _value_of(words, "task"), backend)
     if "--resume" in words:
         config = config.replace(seed=_seed_in(words))
         named = _value_of(words, "run-dir") or _value_of(words, "checkpoint-path")

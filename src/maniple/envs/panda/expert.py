@@ -8,8 +8,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maniple.core.errors import BadConfig
 from maniple.envs.panda.table import PandaTask
-from maniple.sim.rotation import quat_mul, quat_rotate, quat_yaw, turn_angle, turn_part, yaw_quat
+from maniple.sim.control.control import STEP_M, STEP_RAD
+from maniple.sim.rotation import (
+    quat_conj,
+    quat_mul,
+    quat_rotate,
+    quat_yaw,
+    rotation_vector,
+    turn_angle,
+    turn_part,
+    yaw_quat,
+)
 
 Obs = dict[str, NDArray]
 Goal = tuple[NDArray, NDArray]
@@ -17,6 +28,8 @@ Goal = tuple[NDArray, NDArray]
 
 POINTING_DOWN = np.array([0.0, 0.0, 1.0, 0.0])
 OPEN, SHUT = 1.0, 0.0
+POSE, DELTA_POSE, DELTA_POSITION = CONTROLS = ("ik", "delta_ee", "delta_position")
+"""Ways to act that the experts know."""
 LOWEST_M = 0.7625
 
 
@@ -73,9 +86,16 @@ class Waypoint(NamedTuple):
 class PandaExpert:
     """Moves every row through a task's waypoints, each at its own pace; drives any engine."""
 
-    def __init__(self, task: type[PandaTask], waypoints: Sequence[Waypoint], num_envs: int) -> None:
+    def __init__(
+        self,
+        task: type[PandaTask],
+        waypoints: Sequence[Waypoint],
+        num_envs: int,
+        control: str = POSE,
+    ) -> None:
         self._task = task
-        self._waypoints = waypoints
+        self._control = control
+        self._waypoints = [_slowed(w) for w in waypoints] if control != POSE else waypoints
         self._at = np.zeros(num_envs, np.int64)
         self._steps = np.zeros(num_envs, np.int64)
         self._held = np.zeros(num_envs, np.int64)
@@ -84,10 +104,20 @@ class PandaExpert:
         self._is_new = np.ones(num_envs, np.bool_)
         self._begins = np.full(num_envs, 2)
 
+    def acting_by(self, control: str) -> PandaExpert:
+        """Return the same expert, speaking another control."""
+        if control not in CONTROLS:
+            raise BadConfig(
+                f"The expert of {self._task.__name__} acts by {', '.join(CONTROLS)}, not by "
+                f"{control!r}."
+            )
+        return PandaExpert(self._task, self._waypoints, len(self._at), control)
+
     def act(self, obs: Obs) -> NDArray[np.float32]:
         """Return the next action of every row."""
         observed = Observed(obs, self._task)
         self._latch(observed)
+        pos, turn = self._pos, self._turn
         each = np.array([w[1:] for w in self._waypoints])[self._at]
         grip, hold, tolerance, step_m, patience, step_rad = each.T
         way = self._goal_pos - self._pos
@@ -103,11 +133,22 @@ class PandaExpert:
         self._held = np.where(is_there, self._held + 1, 0)
         goes_on = (self._held > hold) | (self._steps > patience)
         goes_on &= self._at < len(self._waypoints) - 1
-        actions = np.concatenate([self._pos, self._turn[:, [1, 2, 3, 0]], grip[:, None]], axis=1)
         self._at += goes_on
         self._steps[goes_on] = self._held[goes_on] = 0
         self._is_new |= goes_on
-        return actions.astype(np.float32)
+        if self._control == POSE:
+            parts = [self._pos, self._turn[:, [1, 2, 3, 0]], grip[:, None]]
+        else:
+            parts = [*self._steps_from(pos, turn), 2.0 * grip[:, None] - 1.0]
+        return np.concatenate(parts, axis=1).astype(np.float32)
+
+    def _steps_from(self, pos: NDArray, turn: NDArray) -> list[NDArray]:
+        """The way from an earlier commanded pose to the present one, as increments."""
+        move = np.clip((self._pos - pos) / STEP_M, -1.0, 1.0)
+        if self._control == DELTA_POSITION:
+            return [move]
+        rotation = rotation_vector(quat_mul(self._turn, quat_conj(turn)))
+        return [move, np.clip(rotation / STEP_RAD, -1.0, 1.0)]
 
     def reset(self, rows: NDArray[np.bool_] | slice = slice(None)) -> None:
         """Start over in rows that begin an episode."""
@@ -132,8 +173,16 @@ class PandaExpert:
         for k in np.unique(self._at[self._is_new]):
             rows = self._is_new & (self._at == k)
             pos, turn = self._waypoints[k].goal(observed)
+            if self._control == DELTA_POSITION:
+                turn = self._turn
             self._goal_pos[rows], self._goal_turn[rows] = pos[rows], turn[rows]
         self._is_new[:] = False
+
+
+def _slowed(waypoint: Waypoint) -> Waypoint:
+    """Keep to steps that increments can say."""
+    step_m, step_rad = min(waypoint.step_m, STEP_M), min(waypoint.step_rad, STEP_RAD)
+    return waypoint._replace(step_m=step_m, step_rad=step_rad)
 
 
 def script(task: type[PandaTask], *waypoints: Waypoint | list[Waypoint]):

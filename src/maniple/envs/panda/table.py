@@ -149,6 +149,12 @@ class PandaTask(Task):
                 self._grasp = Grasp(s, self.graspable, self.grasp == "attach")
             self._grasp.update(s, active)
 
+    def points(self, name: str, size: int) -> tuple[int, ...]:
+        """Add the bodies of the low-dimensional state."""
+        if name == "task_low_dim_state":
+            return tuple(range(0, 7 * len(self.bodies), 7))
+        return super().points(name, size)
+
     def observe(self, s: State) -> dict[str, NDArray]:
         """Return RLBench's low-dimensional observations."""
         q, v = s.qpos[:, :7], s.qvel[:, :7]

@@ -10,8 +10,10 @@ from maniple.envs.rlbench.names import SHAPED, find_task
 
 CAMERAS = ("front", "wrist", "left_shoulder", "right_shoulder", "overhead")
 IMAGE_KINDS = ("rgb", "depth", "mask", "point_cloud")
-JOINTS = {"panda": 7, "jaco": 6, "mico": 6, "sawyer": 7, "ur5": 6}
+JOINTS = {"panda": 7, "sawyer": 7, "ur5": 6}
 """Robots that RLBench can put in the Panda's place, and how many joints their arms have."""
+BROKEN_ROBOTS = ("jaco", "mico")
+"""Robots that RLBench names, and whose models it cannot load ('Found invalid joint handle')."""
 POSE_MODES = ("ik", "planning")
 DELTA_MODES = ("delta_ee", "delta_position")
 JOINT_MODES = ("joint_position", "delta_joint", "joint_velocity", "joint_torque")
@@ -31,6 +33,9 @@ STATES = (
     "variation_index",
 )
 USUAL = ("joint_velocities", "joint_positions", "joint_forces", "gripper_open", "gripper_pose")
+"""What is observed unless told otherwise: the space is known before CoppeliaSim is started."""
+LEARNED_FROM = (*USUAL, LOW_DIM, "variation_index")
+"""What a policy on states needs: where the task's objects are."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class RLBenchConfig:
     delta_joint, joint_velocity, joint_torque; then the gripper, 1 open, 0 shut."""
 
     robot_setup: str = "panda"
-    """panda, sawyer, ur5; jaco and mico do not load in RLBench 1.2.0."""
+    """panda, sawyer or ur5."""
 
     cameras: tuple[str, ...] = ()
     """Cameras to draw: front, wrist, left_shoulder, right_shoulder, overhead."""
@@ -104,6 +109,11 @@ class RLBenchConfig:
         _all_of("image_kinds", self.image_kinds, IMAGE_KINDS)
         _all_of("observations", self.observations, STATES)
         _all_of("arm_mode", (self.arm_mode,), ARM_MODES)
+        if self.robot_setup in BROKEN_ROBOTS:
+            raise BadConfig(
+                f"robot_setup is {self.robot_setup!r}, whose model RLBench cannot load (it says "
+                f"'Found invalid joint handle'). Take one of: {', '.join(JOINTS)}."
+            )
         _all_of("robot_setup", (self.robot_setup,), tuple(JOINTS))
         _all_of("coppelia_renderer", (self.coppelia_renderer,), COPPELIA_RENDERERS)
         _all_of("reward", (self.reward,), ("sparse", "dense"))

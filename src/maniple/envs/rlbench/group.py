@@ -37,6 +37,8 @@ class RLBenchGroup:
         self._first_row = first_row
         self._out: StepArrays | None = None
         self._infos: dict[str, Any] = {}
+        self._began: tuple[int, int | None] = 0, config.variation
+        """What the episode began with: the simulator's seed and the variation asked for."""
         self._elapsed = 0
         self._reward = 0.0
         self._is_over = self._is_invalid = False
@@ -64,7 +66,8 @@ class RLBenchGroup:
             return
         draws = self._seeds.start(np.asarray(rows), seeds)
         variation = (options or {}).get("variation", self.config.variation)
-        self._simulator.reset(int(draws.integers(2**32)[0]), variation)
+        self._began = int(draws.integers(2**32)[0]), variation
+        self._simulator.reset(*self._began)
         self._elapsed = self._invalid_count = 0
         self._reward, self._is_over, self._is_invalid = 0.0, False, False
         self._observed = None
@@ -82,7 +85,7 @@ class RLBenchGroup:
             self._reward, self._is_over = self._simulator.step(actions[0])
             self._is_invalid = False
         except InvalidAction as error:
-            self._reward, self._is_over = -self.config.invalid_penalty, False
+            self._reward, self._is_over = 0.0 - self.config.invalid_penalty, False
             self._is_invalid = True
             self._invalid_count += 1
             self._infos["invalid_reason"] = str(error)
@@ -152,14 +155,19 @@ class RLBenchGroup:
         """Have RLBench demonstrate the task; the row must be reset afterwards.
 
         Returns:
-            For each: 'obs' (arrays by name, T + 1 rows), 'action' (T, 8) and 'sentence'.
+            For each: 'obs' (arrays by name, T + 1 rows), 'action' (T, 8), 'sentence', and 'seed',
+            from which reset() begins the same episode; None for all but the first.
         """
-        found = self._simulator.live_demos(amount)
+        found = self._simulator.live_demos(amount, *self._began)
         layout = self.contract.observation
         self._observed = None
         return [
-            {**demo_arrays(list(demo), layout, self.variation), "sentence": self.sentence}
-            for demo in found
+            {
+                **demo_arrays(list(demo), layout, self.variation),
+                "sentence": self.sentence,
+                "seed": None if k else self.np_random_seed,
+            }
+            for k, demo in enumerate(found)
         ]
 
     def close(self) -> None:

@@ -58,8 +58,11 @@ class RLBenchRecipe(Recipe):
 
     def process_options(self) -> dict[str, Any]:
         """How the worker processes are to be started."""
+        environment = variables(self.root, bool(self.config.cameras), os.environ)
+        # Mesa would draw with a thread per core in every worker, and they would share the cores.
+        environment.setdefault("LP_NUM_THREADS", os.environ.get("LP_NUM_THREADS", "1"))
         return {
             "is_fresh": True,
-            "environment": variables(self.root, bool(self.config.cameras), os.environ),
+            "environment": environment,
             "start_timeout_s": START_TIMEOUT_S,
         }

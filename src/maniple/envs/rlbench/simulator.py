@@ -6,6 +6,8 @@ import contextlib
 import importlib
 import os
 import random
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from maniple.envs.rlbench.config import (
 from maniple.envs.rlbench.home import Home
 from maniple.sim.control.control import STEP_M, STEP_RAD
 from maniple.sim.rotation import small_turn
-from maniple.sim.xvfb import Xvfb, wants_own_display
+from maniple.sim.xvfb import Xvfb, check_display, wants_own_display
 
 RESET_TRIES = 10
 # Class of each arm mode, and whether its numbers are absolute (None: it has no such choice).
@@ -64,6 +66,8 @@ class Simulator:
         if config.cameras and wants_own_display():
             self._display = Xvfb()
             os.environ["DISPLAY"] = self._display.display
+        elif config.cameras:
+            check_display(os.environ.get("DISPLAY", ""))
         try:
             self._load()
             self._launch()
@@ -73,6 +77,19 @@ class Simulator:
 
     def reset(self, seed: int, variation: int | None) -> None:
         """Begin an episode: the same seed places things in the same way."""
+        self._draw_variation(seed, variation)
+        for attempt in range(RESET_TRIES):
+            try:
+                sentences, _ = self._task.reset()
+                break
+            except self._placement_errors:
+                # The scene found no room for its objects: draw again.
+                if attempt == RESET_TRIES - 1:
+                    raise
+        self.sentence = str(sentences[0]) if len(sentences) else ""
+
+    def _draw_variation(self, seed: int, variation: int | None) -> None:
+        """Seed what RLBench draws from, and choose or draw the variation."""
         np.random.seed(seed % 2**32)  # noqa: NPY002  (RLBench draws from the global streams)
         random.seed(seed)
         task = self._task
@@ -87,15 +104,6 @@ class Simulator:
                 )
             self.variation = variation
             task.set_variation(variation)
-        for attempt in range(RESET_TRIES):
-            try:
-                sentences, _ = task.reset()
-                break
-            except self._placement_errors:
-                # The scene found no room for its objects: draw again.
-                if attempt == RESET_TRIES - 1:
-                    raise
-        self.sentence = str(sentences[0]) if len(sentences) else ""
 
     def step(self, action: NDArray) -> tuple[float, bool]:
         """Carry an action out; return the reward and whether the episode is over.
@@ -120,8 +128,10 @@ class Simulator:
         finally:
             self._draw(False)
 
-    def live_demos(self, amount: int) -> list[Any]:
-        """Have RLBench's own waypoint planner demonstrate the task."""
+    def live_demos(self, amount: int, seed: int, variation: int | None) -> list[Any]:
+        """Have RLBench's own waypoint planner demonstrate the task, the first from this seed."""
+        # It resets the scene itself, and draws what `reset` with this seed draws.
+        self._draw_variation(seed, variation)
         self._draw(True)
         try:
             return list(self._task.get_demos(amount, live_demos=True))
@@ -178,10 +188,29 @@ class Simulator:
         )
         self._environment.launch()
         _run_at_full_speed()
-        task = load("rlbench.utils").name_to_task_class(config.task)
+        task = self._task_class()
         self._task = self._environment.get_task(task)
         # Only now: a camera that is off at the launch is taken out of the scene.
         self._draw(False)
+
+    def _task_class(self) -> Any:
+        """Find the task, and see that its scene is there: a missing one ends in a dump."""
+        name, package = self.config.task, find_spec("rlbench")
+        try:
+            found = importlib.import_module("rlbench.utils").name_to_task_class(name)
+        except Exception as error:
+            raise BadConfig(
+                f"The RLBench that is installed has no task {name!r} ({type(error).__name__}). "
+                "Some tasks are only in the fork of PerAct."
+            ) from None
+        places = package.submodule_search_locations if package else None
+        for scenes in (Path(place) / "task_ttms" for place in places or ()):
+            if scenes.is_dir() and not (scenes / f"{name}.ttm").is_file():
+                raise BadConfig(
+                    f"RLBench's scene {scenes / name}.ttm is missing. Install RLBench again: "
+                    "bash scripts/install_rlbench.sh"
+                )
+        return found
 
     def _action_mode(self) -> Any:
         load, config = importlib.import_module, self.config
