@@ -8,9 +8,9 @@ import torch
 
 from maniple.agents.augment import random_shift, random_shift_on_device
 from maniple.agents.drq import DrQ, DrQConfig
-from maniple.agents.eye import EyeConfig
+from maniple.agents.eye import Eye, EyeConfig
 from maniple.agents.nets import Ensemble, Policy
-from maniple.agents.sac import SAC, SACConfig
+from maniple.agents.sac import SAC, SACConfig, Shown
 from maniple.core.errors import BadConfig
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.transitions import Transitions
@@ -198,3 +198,45 @@ def test_shifts_keep_size_and_content():
             windows = [wide[k, y : y + 9, x : x + 9] for y in range(5) for x in range(5)]
             assert any(np.array_equal(moved[k], w) for w in windows)
     assert random_shift(frames, 0, rng) is frames
+
+
+def test_only_demonstrations_that_are_worth_more_are_imitated():
+    """The squared gap to what was shown, where the critics prefer that; nothing elsewhere."""
+    agent = SAC(LAYOUT, ACTION, SACConfig(imitation=1.0), seed=3)
+    looked, action = torch.randn(4, agent.actor_eye.width), torch.full((2, 2), 0.5)
+    own = torch.tanh(agent.policy(looked)[0])
+    gap = (own[:2] - 0.5).square().sum(-1)
+    worth = torch.zeros(4)
+    better = agent._unlike(Shown(action, torch.tensor([1.0, 1.0])), looked, worth)
+    assert torch.isclose(better, gap.mean())
+    half = agent._unlike(Shown(action, torch.tensor([-1.0, 1.0])), looked, worth)
+    assert torch.isclose(half, gap[1] / 2)
+
+
+def test_imitation_changes_the_policy_and_only_with_demonstrations():
+    def after(weight, shown):
+        agent = SAC(LAYOUT, ACTION, SACConfig(imitation=weight), seed=3)
+        agent.update(batch()._replace(shown=shown))
+        return agent.weights()["policy.head.weight"]
+
+    assert np.array_equal(after(0.0, 16), after(0.0, 0))
+    assert np.array_equal(after(5.0, 0), after(0.0, 0))
+    assert not np.array_equal(after(5.0, 16), after(0.0, 16))
+
+
+def test_a_relative_eye_sees_from_the_tip():
+    """It adds every other position less the first one, and nothing else."""
+    layout = Layout({
+        "joints": ArraySpec((4,)),
+        "tip_pos": ArraySpec((3,), points=(0,)),
+        "poses": ArraySpec((14,), points=(0, 7)),
+    })  # fmt: skip
+    rng = np.random.default_rng(0)
+    seen = {n: torch.from_numpy(rng.standard_normal((5, *s.shape))) for n, s in layout.items()}
+    plain, relative = Eye(layout, tuple(layout)), Eye(layout, tuple(layout), is_relative=True)
+    assert relative.width == plain.width + 6
+    features = relative(seen)
+    assert torch.equal(features[:, : plain.width], plain(seen))
+    expected = [seen["poses"][:, at : at + 3] - seen["tip_pos"] for at in (0, 7)]
+    assert torch.allclose(features[:, plain.width :], torch.cat(expected, -1).float())
+    assert Eye(layout, ("joints",), is_relative=True).width == 4

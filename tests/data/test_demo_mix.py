@@ -47,7 +47,9 @@ def test_half_of_a_batch_is_demonstrations():
     for _ in range(20):
         online.add(np.zeros((1, 1)), np.zeros(1), no, no, {"mark": np.zeros((1, 2))})
     batch = DemoMix(online, demos).sample(64, 0.9)
-    assert (batch.obs["mark"][:, 0] == 9).sum() == 32
+    assert (batch.obs["mark"][:32, 0] == 9).all() and (batch.obs["mark"][32:, 0] == 0).all()
+    assert batch.shown == 32, "the agent is told which they are"
+    assert DemoMix(online).sample(8, 0.9).shown == 0
 
 
 def test_demonstrations_of_another_task_are_refused():

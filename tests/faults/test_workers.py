@@ -197,6 +197,30 @@ def test_past_the_budget_it_raises_with_evidence():
     envs.close()
 
 
+def test_starts_that_fail_one_after_the_other_are_permanent(tmp_path):
+    """However slowly they fail: a window of time would never fill."""
+    (tmp_path / "may-start").touch()
+    starts = tmp_path / "starts"
+
+    def build():
+        with starts.open("a") as file:
+            file.write("x")
+        if not (tmp_path / "may-start").exists():
+            raise RuntimeError("no licence")
+        return Faulty()
+
+    options = {"engine": "process", "workers": 1, "restart_window_s": 0.001, "max_restarts": 99}
+    envs = maniple.make_vec(build, 1, **options)
+    envs.reset(seed=0)
+    (tmp_path / "may-start").unlink()
+    before = len(starts.read_text())
+    envs.step(fault(1, row=0)[:1])
+    with pytest.raises(WorkerDied, match="no licence"):
+        envs.step(QUIET[:1])
+    assert len(starts.read_text()) == before + 3
+    envs.close()
+
+
 def test_a_worker_that_dies_between_steps():
     envs = make()
     envs.reset(seed=0)

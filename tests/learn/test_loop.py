@@ -181,7 +181,7 @@ def test_the_number_of_threads_does_not_follow_the_clock(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"demos": 2, "env": EnvConfig(control="joint")}, "acts by 'ee', not by env.control"),
+        ({"demos": 2, "env": EnvConfig(control="joint")}, "acts by 'ee', not by"),
         (
             {"env": EnvConfig(cameras=("front",), observations=("target_pos",))},
             "env.observations names none of it",

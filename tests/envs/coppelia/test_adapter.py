@@ -1,6 +1,7 @@
 """The adapter over RLBench's stand-in: what a vector environment promises."""
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -9,10 +10,12 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from rlbench_fixtures import HAS_XVFB, coppelia, install, make, version  # noqa: F401
+from rlbench_fixtures import HAS_XVFB, STANDIN, coppelia, install, make, version  # noqa: F401
 
 import maniple
-from maniple.core.errors import BadAction, BadConfig, WorkerDied
+from maniple.core.errors import BadAction, BadConfig, ManipleError, WorkerDied
+from maniple.learn.config import preset
+from maniple.registry import recipe
 from maniple.sim.xvfb import SOCKETS
 
 
@@ -220,6 +223,15 @@ def test_live_demos(make):
         np.testing.assert_allclose(demo["action"][:, :7], demo["obs"]["gripper_pose"][1:])
 
 
+def test_a_live_demo_begins_where_its_seed_begins(make):
+    envs = make(num_envs=1, observations=("gripper_pose", "task_low_dim_state"))
+    envs.reset(seed=17)
+    ((demo,),) = envs.call("live_demos", 1)
+    assert demo["seed"] == 17
+    again, _ = envs.reset(seed=demo["seed"])
+    assert np.array_equal(demo["obs"]["task_low_dim_state"][0], again["task_low_dim_state"][0])
+
+
 def test_nothing_is_left_behind(make, tmp_path):
     displays = set(SOCKETS.iterdir()) if SOCKETS.is_dir() else set()
     envs = make(num_envs=2, cameras=("front",), image_size=(8, 8))
@@ -324,5 +336,47 @@ def test_half_of_the_actions_invalid(make):
 def test_a_simulator_that_does_not_start_is_told(make, fault, says):
     with pytest.raises(WorkerDied, match=says):
         make(num_envs=2, fault=fault)
-    with pytest.raises(BadConfig, match="cannot load"):
+    with pytest.raises(BadConfig, match="'jaco', whose model RLBench cannot load"):
         make(num_envs=1, robot_setup="jaco", arm_mode="joint_velocity")
+
+
+def test_a_dead_display_is_named_before_x_ends_the_process(make, monkeypatch):
+    monkeypatch.setenv("DISPLAY", ":4711")
+    monkeypatch.setenv("MANIPLE_PER_PROCESS_XVFB", "0")
+    with pytest.raises(ManipleError, match="DISPLAY is :4711, where no X server listens"):
+        make(num_envs=1, cameras=("front",), image_size=(8, 8))
+    make(num_envs=1).reset(seed=0)  # Without cameras nobody needs one.
+
+
+def test_a_missing_scene_is_named(make, tmp_path, monkeypatch):
+    package = tmp_path / "site" / "rlbench"
+    shutil.copytree(STANDIN / "v120" / "rlbench", package)
+    (package / "task_ttms").mkdir()
+    monkeypatch.syspath_prepend(str(package.parent))
+    with pytest.raises(BadConfig, match=r"open_drawer.ttm is missing"):
+        make(num_envs=1)
+
+
+def test_an_invalid_step_costs_nothing_by_default(make):
+    envs = make(num_envs=1, fault="invalid")
+    obs, _ = envs.reset(seed=0)
+    reward = envs.step(towards(obs, (0, 0, 0)))[1]
+    assert reward[0] == 0.0 and not np.signbit(reward[0])
+
+
+def test_workers_do_not_draw_with_a_thread_per_core(coppelia, monkeypatch):
+    monkeypatch.delenv("LP_NUM_THREADS", raising=False)
+    options = recipe("OpenDrawer", {"backend": "rlbench"}).process_options()
+    assert options["environment"]["LP_NUM_THREADS"] == "1"
+    monkeypatch.setenv("LP_NUM_THREADS", "3")
+    options = recipe("OpenDrawer", {"backend": "rlbench"}).process_options()
+    assert options["environment"]["LP_NUM_THREADS"] == "3"
+
+
+def test_training_begins_with_settings_that_can_be_learned(coppelia):
+    """Steps of the tip, the objects' state, and no expert, who plays on MuJoCo only."""
+    config = preset("sac", "OpenDrawer", "rlbench")
+    assert config.env.control == "delta_ee" and "task_low_dim_state" in config.env.observations
+    assert preset("sac", "EmptyDishwasher", "rlbench").env.control == "delta_position"
+    bc = preset("bc", "OpenDrawer", "rlbench")
+    assert bc.demos.demos == config.demos.demos == 0 and bc.env.control is None
