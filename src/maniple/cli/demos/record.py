@@ -82,7 +82,7 @@ def _run_mujoco(options: Options) -> dict[str, Any]:
     rows = 1 if options.keyboard else min(options.num_envs, options.episodes)
     settings = pictures(options.task, options.cameras, options.image_size)
     if options.keyboard:
-        from maniple.cli.demos.keyboard import LONG_EPISODE
+        from maniple.view.keys import LONG_EPISODE
 
         settings |= {"control": "ee", "max_episode_steps": LONG_EPISODE, "engine": "native"}
     else:

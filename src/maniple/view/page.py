@@ -1,0 +1,295 @@
+"""The page of a task that plays: arms, pictures, plots, and those who act."""
+
+# MuJoCo's bindings have no complete stubs.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maniple.core.errors import ManipleError
+from maniple.sim.render_source import DataSource
+from maniple.view.arms import Arms
+from maniple.view.controls import Controls, on
+from maniple.view.pad import Pad
+from maniple.view.pictures import Pictures, choices
+from maniple.view.plots import LivePlot
+from maniple.view.policies import CHECKPOINT, CheckpointActor
+from maniple.view.recording import Recording
+from maniple.view.run_panel import RunPanel
+from maniple.view.runs import LOOK_S
+from maniple.view.server import PageServer
+from maniple.view.session import Session
+from maniple.view.splats import Splats
+
+PICTURE_SIZE = (192, 256)
+FRAME_S, PICTURE_S, PLOT_S = 0.03, 0.15, 0.25
+"""Shortest time between two frames, two sets of pictures, two drawings of the plots."""
+
+
+class LivePage:
+    """Shows a session to every visitor, and does what they ask on the caller's thread.
+
+    Args:
+        server: Where the page is served; the page closes it.
+        session: What plays; the page closes it.
+        runs: Folder whose runs can be followed.
+        record_to: Folder that is proposed for recording.
+        run: The run that the session came from.
+    """
+
+    def __init__(
+        self,
+        server: PageServer,
+        session: Session,
+        runs: Path = Path("runs"),
+        record_to: Path = Path("demos"),
+        run: Path | None = None,
+        origin: dict[str, str] | None = None,
+    ) -> None:
+        self.server, self.session = server, session
+        self._origin = origin or {}
+        self._todo: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        gui = server.viser.gui
+        prepare(server.viser, session.task)
+        self.arms = Arms(server.viser.scene, session.model, session.rows)
+        self.splats: Splats | None = None
+        self.pictures = Pictures(session.model, PICTURE_SIZE)
+        self._row_model = session.model
+        self._images: dict[str, Any] = {}
+        self._last = {"frame": 0.0, "pictures": 0.0, "plots": 0.0, "run": 0.0}
+        self.state = gui.add_markdown("")
+        tabs = gui.add_tab_group()
+        with tabs.add_tab("Play"):
+            self.controls = Controls(gui, session, self.do)
+            self.plot = LivePlot(gui, "Reward terms of the env in focus")
+            self._add_joints(gui)
+        with tabs.add_tab("Drive"):
+            self.pad = Pad(gui, session, self.do, self._open_recording, record_to)
+        with tabs.add_tab("Run"):
+            self.run_panel = RunPanel(gui, runs, self.do, run)
+        self._add_cameras(gui)
+        self._wire_visitors()
+        self.show(force=True)
+
+    @property
+    def port(self) -> int:
+        """Port of the page on this machine."""
+        return self.server.port
+
+    def do(self, action: Callable[[], None]) -> None:
+        """Have something done on the thread that runs the page."""
+        self._todo.put(action)
+
+    def run(self, goes_on: Callable[[], bool]) -> int:
+        """Play at the pace of the clock until told to stop; return how many frames were played."""
+        due_s, frames = time.monotonic(), 0
+        while goes_on():
+            self._work(due_s)
+            if time.monotonic() < due_s:
+                continue
+            frames += 1
+            self.tick()
+            due_s = max(due_s + 1.0 / (self.session.fps * self.session.speed), time.monotonic())
+        return frames
+
+    def tick(self) -> None:
+        """Take one step unless paused, and show what has changed."""
+        if not self.session.is_paused:
+            self._guarded(self.session.step)
+            self.plot.add(self.session.terms)
+        self.show()
+
+    def work(self) -> None:
+        """Do everything that visitors have asked for so far."""
+        while not self._todo.empty():
+            self._guarded(self._todo.get())
+
+    def _work(self, due_s: float) -> None:
+        """Do what visitors ask for until the next step is due."""
+        self.work()
+        wait_s = min(due_s - time.monotonic(), 0.1)
+        if wait_s > 0:
+            try:
+                action = self._todo.get(timeout=wait_s)
+            except queue.Empty:
+                return
+            self._guarded(action)
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        """A mistake is told on the page: it does not end it for everybody."""
+        try:
+            action()
+        except ManipleError as error:
+            self.session.is_paused = True
+            self.controls.show_pause()
+            self._tell("Paused", str(error))
+
+    def _tell(self, title: str, text: str) -> None:
+        for client in self.server.viser.get_clients().values():
+            client.add_notification(title, text, auto_close_seconds=12.0, color="orange")
+
+    def show(self, force: bool = False) -> None:
+        """Send what is due: bodies, pictures, plots, lines of text."""
+        session = self.session
+        if session.has_own_looks and session.begun.any():
+            models = session.envs.get_attr("model")
+            self._row_model = models[session.focus]
+            self.do(lambda: self.arms.paint(models))
+        session.begun[:] = False
+        if force or self._is_due("frame", FRAME_S):
+            self.show_bodies()
+        if force or self._is_due("pictures", PICTURE_S):
+            self._show_pictures()
+        if force or self._is_due("plots", PLOT_S):
+            self.plot.show()
+            self._show_state()
+            self.pad.show()
+        if self._is_due("run", LOOK_S):
+            self.run_panel.show()
+
+    def show_bodies(self) -> None:
+        """Put all bodies where they are now."""
+        session = self.session
+        rows = list(range(session.rows)) if self.controls.shows_all else [session.focus]
+        if self.splats is not None:
+            rows = [row for row in rows if row != session.focus]
+        with self.server.viser.atomic():
+            self.arms.show_rows(rows)
+            self.arms.move(session.states)
+            if self.splats is not None:
+                now = session.states[session.focus]
+                self.splats.move(now["xpos"], now["xquat"], self.arms.offsets[session.focus])
+
+    def _is_due(self, what: str, every_s: float) -> bool:
+        now_s = time.monotonic()
+        if now_s - self._last[what] < every_s:
+            return False
+        self._last[what] = now_s
+        return True
+
+    def _show_pictures(self) -> None:
+        drawn = self.pictures.take()
+        for name, picture in drawn.items():
+            if name not in self._images:
+                with self._camera_tab:
+                    gui = self.server.viser.gui
+                    self._images[name] = gui.add_image(picture, label=name, format="jpeg")
+            else:
+                self._images[name].image = picture
+        text = self.pictures.trouble and f"Nothing is drawn: {self.pictures.trouble}"
+        if self._camera_note.content != text:
+            self._camera_note.content = text
+        if self.server.viser.get_clients():
+            state = self.session.states[self.session.focus]
+            self.pictures.draw(self._row_model, state["integration"])
+
+    def _show_state(self) -> None:
+        session, totals = self.session, self.session.totals
+        who = "**you**" if session.is_driven else session.acting
+        actor = session.actors.get(session.acting)
+        if isinstance(actor, CheckpointActor) and not session.is_driven:
+            who = f"{CHECKPOINT} {actor.name}"
+        rate = f"{session.solved} of {session.episodes} solved" if session.episodes else ""
+        seed = f"seed {session.seed}" if session.seed >= 0 else "moved by hand"
+        place = f"env {session.focus} of {session.rows} · {seed} · step {totals.steps}"
+        line = f"{place} · return {totals.reward:.2f}" + " · **solved**" * totals.is_solved
+        more = " · ".join(part for part in (f"acting: {who}", rate) if part)
+        text = f"**{session.task}**: {session.sentence}\n\n{line}\n\n{more}"
+        if self.state.content != text:
+            self.state.content = text
+
+    def _add_cameras(self, gui: Any) -> None:
+        panel = gui.add_panel()
+        self._camera_tab = panel.add_tab("Cameras of the env in focus", "camera")
+        with self._camera_tab:
+            names = tuple(choices(self.session.model))
+            now = self.pictures.renderer if self.pictures.renderer in names else names[0]
+            self.pictures.renderer = now
+            self.renderer = gui.add_dropdown("Drawn by", names, initial_value=now)
+            self.splats_on = gui.add_checkbox("Splats in the 3D view", False)
+            self.splats_on.visible = "splat" in names
+            self._camera_note = gui.add_markdown("")
+        panel.dock_left()
+        panel.set_width(280)
+        gui.main_panel.dock_right()
+        gui.main_panel.set_width(360)
+        on(self.renderer.on_update, self.do, self._set_renderer)
+        on(self.splats_on.on_update, self.do, self._set_splats)
+
+    def _set_renderer(self) -> None:
+        self.pictures.renderer = str(self.renderer.value)
+
+    def _set_splats(self) -> None:
+        if self.splats is not None:
+            self.splats.remove()
+            self.splats = None
+        if self.splats_on.value:
+            from maniple.splat.store import scene_for
+
+            source = DataSource(self.session.model, self.session.data)
+            scene = self.server.viser.scene
+            self.splats = Splats(scene, scene_for(source), source)
+        self.show_bodies()
+
+    def _add_joints(self, gui: Any) -> None:
+        """Sliders that move the joints of the env in focus while the page is paused."""
+        self.joints = {}
+        with gui.add_folder("Joints (while paused)", expand_by_default=False):
+            for name, (low, high, now) in self.session.joints().items():
+                start = float(np.clip(now, low, high))
+                self.joints[name] = gui.add_slider(name, low, high, (high - low) / 200, start)
+                on(self.joints[name].on_update, self.do, lambda name=name: self._set_joint(name))
+
+    def _set_joint(self, name: str) -> None:
+        if self.session.is_paused:
+            self.session.set_joint(name, float(self.joints[name].value))
+
+    def _wire_visitors(self) -> None:
+        viser = self.server.viser
+
+        @viser.on_client_disconnect
+        async def _(client: Any) -> None:
+            self.do(lambda: self.pad.left(client.client_id))
+
+    def _open_recording(self, folder: Path) -> Recording:
+        from maniple.registry import find
+
+        robot = getattr(getattr(find(self.session.task)(), "robot", None), "name", "")
+        return Recording(folder, round(self.session.fps), robot, self._origin)
+
+    def use_checkpoint(self, policy: Any) -> None:
+        """Let a trained policy act; a newer one of the same run takes its place."""
+        session = self.session
+        session.actors[CHECKPOINT] = CheckpointActor(policy, session.envs.layout)
+        session.choose(CHECKPOINT)
+        self.controls.show_policies()
+
+    def latency_ms(self) -> dict[str, float]:
+        """Say how long keys waited for the step that they moved."""
+        waits = 1e3 * np.array(self.session.waits_s)
+        if not len(waits):
+            return {}
+        low, high = np.percentile(waits, (50, 95))
+        return {"keys": float(len(waits)), "p50": float(low), "p95": float(high)}
+
+    def close(self) -> None:
+        """Finish recordings, stop serving, let go of the environments."""
+        self.pad.close()
+        self.server.close()
+        self.pictures.close()
+        self.session.close()
+
+
+def prepare(viser: Any, title: str) -> None:
+    """Give the page its name, its light and its ground."""
+    viser.gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(37, 99, 235))
+    viser.gui.set_panel_label(f"maniple · {title}")
+    viser.scene.set_up_direction("+z")
+    viser.scene.world_axes.visible = False
