@@ -24,6 +24,11 @@ FIND = """(() => {
   return [r.x + r.width / 2, r.y + r.height / 2];
 })()"""
 
+BOXES = """[...document.querySelectorAll('input[type=checkbox]')].map(e => {
+  const r = e.getBoundingClientRect();
+  return [r.x + r.width / 2, r.y + r.height / 2];
+})"""
+
 
 class Browser:
     """One tab of a headless Chromium."""
@@ -82,6 +87,19 @@ class Browser:
         self.mouse("mousePressed", x, y)
         time.sleep(hold_s)
         self.mouse("mouseReleased", x, y)
+
+    def check(self, text: str) -> None:
+        """Click the checkbox that stands beside a text."""
+        _, y = wait(lambda: self.find(text))
+        boxes = self.evaluate(BOXES)
+        at = min(boxes, key=lambda box: abs(box[1] - y))
+        for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
+            self.mouse(kind, *at)
+
+    def click_view(self) -> None:
+        """Click into the 3D view, so that no field of the panel has the keys."""
+        for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
+            self.mouse(kind, 500, 600)
 
     def mouse(self, kind: str, x: float, y: float) -> None:
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)

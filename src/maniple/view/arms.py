@@ -32,12 +32,12 @@ class Arms:
     def __init__(self, scene: Any, model: mujoco.MjModel, rows: int) -> None:
         self._scene, self.model = scene, model
         self.parts = parts_of(model)
-        self.offsets = _grid(model, self.parts, rows)
+        self._box = _box_of(model, self.parts)
+        self.offsets = _grid(np.ptp(self._box, axis=0), rows)
         """Where the world of each row begins (rows, 3), metres."""
         self._shown: list[int] = []
         self._handles: list[tuple[Part, Any]] = []
-        self._floors: list[Any] = []
-        self._add_floors()
+        self._add_shared(rows)
 
     def show_rows(self, rows: Sequence[int]) -> None:
         """Choose the rows that are to be seen."""
@@ -51,7 +51,7 @@ class Arms:
         nowhere = np.zeros((len(self._shown), 3), np.float32)
         upright = np.tile(np.array([1, 0, 0, 0], np.float32), (len(self._shown), 1))
         for number, part in enumerate(self.parts):
-            if part.is_floor:
+            if part.is_shared:
                 continue
             alpha = float(part.rgba[3])
             handle = self._scene.add_batched_meshes_simple(
@@ -60,7 +60,7 @@ class Arms:
                 part.triangles.faces,
                 batched_wxyzs=upright,
                 batched_positions=nowhere,
-                batched_colors=_bytes(part.rgba),
+                batched_colors=_bytes(_linear(part.rgba)),
                 opacity=None if alpha > 0.99 else alpha,
                 side="double",
                 lod="off",
@@ -86,42 +86,67 @@ class Arms:
             return
         colours = np.stack([geom_colours(models[row]) for row in self._shown])
         for part, handle in self._handles:
-            handle.batched_colors = _bytes(colours[:, part.geoms[0]])
+            handle.batched_colors = _bytes(_linear(colours[:, part.geoms[0]]))
 
-    def _add_floors(self) -> None:
-        """Show ground that never ends once, under all rows."""
-        reach = np.abs(self.offsets).max() + 3.0
+    def top(self, row: int) -> NDArray:
+        """Return a place above the middle of a row (metres)."""
+        low, high = self._box
+        return self.offsets[row] + np.array([*(low[:2] + high[:2]) / 2, high[2] + 0.12])
+
+    def around(self, rows: Sequence[int]) -> tuple[NDArray, float]:
+        """Return the middle of rows, and how far away they fill the view (metres)."""
+        low, high = self._box
+        places = self.offsets[list(rows)]
+        corners = np.concatenate([places + low, places + high])
+        middle = (corners.min(0) + corners.max(0)) / 2
+        return middle, 0.7 * float(np.linalg.norm(np.ptp(corners, axis=0)))
+
+    def _add_shared(self, rows: int) -> None:
+        """Show the ground once, under all rows; a wall only where it hides no other row."""
         data = mujoco.MjData(self.model)
         mujoco.mj_kinematics(self.model, data)
-        for number, part in enumerate(p for p in self.parts if p.is_floor):
-            corners = part.triangles.corners.copy()
-            # Wide enough for the grid, and not so wide that it hides the horizon.
-            corners[:, :2] = np.clip(corners[:, :2], -reach, reach)
-            far = np.abs(corners[:, :2]).max()
-            corners[:, :2] *= reach / max(far, 1e-6)
-            place = data.xpos[part.body] + self.offsets.mean(0) - [0, 0, 0.002]
-            floor = self._scene.add_mesh_simple(
-                f"/floor/{number}", corners, part.triangles.faces,
+        reach = float(np.ptp(self.offsets[:, :2], axis=0).max()) / 2 + 1.0
+        for number, part in enumerate(p for p in self.parts if p.is_shared):
+            corners, place = part.triangles.corners.copy(), data.xpos[part.body]
+            if np.ptp(corners[:, 2]) > 0.5:
+                if rows > 1:
+                    continue
+            elif rows > 1:
+                middle = corners[:, :2].mean(0)
+                wide = np.abs(corners[:, :2] - middle).max()
+                corners[:, :2] = middle + (corners[:, :2] - middle) * (wide + reach) / wide
+                place = place + self.offsets.max(0) / 2 + self.offsets.min(0) / 2
+            self._scene.add_mesh_simple(
+                f"/ground/{number}", corners, part.triangles.faces,
                 color=tuple(_bytes(part.rgba).tolist()), side="double", position=place,
                 wxyz=data.xquat[part.body], cast_shadow=False, receive_shadow=False,
             )  # fmt: skip
-            self._floors.append(floor)
 
 
-def _grid(model: mujoco.MjModel, parts: list[Part], rows: int) -> NDArray[np.float32]:
-    """Lay rows out in a square, the first one at the origin."""
+def _box_of(model: mujoco.MjModel, parts: list[Part]) -> NDArray[np.float64]:
+    """Return the lowest and highest corner of what a row has of its own, (2, 3)."""
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
     mats = data.xmat.reshape(-1, 3, 3)
-    points = [
-        p.triangles.corners @ mats[p.body].T + data.xpos[p.body] for p in parts if not p.is_floor
-    ]
-    size = np.ptp(np.concatenate(points)[:, :2], axis=0) if points else np.ones(2)
+    own = [part for part in parts if not part.is_shared] or parts
+    points = [p.triangles.corners @ mats[p.body].T + data.xpos[p.body] for p in own]
+    every = np.concatenate(points) if points else np.zeros((1, 3))
+    return np.stack([every.min(0), every.max(0)])
+
+
+def _grid(size_m: NDArray, rows: int) -> NDArray[np.float32]:
+    """Lay rows out in a square, the first one at the origin."""
     columns = ceil(sqrt(rows))
     k = np.arange(rows)
-    apart = GAP * np.maximum(size, 0.3)
+    apart = np.maximum(GAP * size_m, size_m + 0.12)
     offsets = np.stack([-(k // columns) * apart[0], (k % columns) * apart[1], 0 * k], 1)
     return offsets.astype(np.float32)
+
+
+def _linear(rgba: NDArray) -> NDArray:
+    """Turn colours of a screen into light: the page does so for meshes, but not for batches."""
+    rgb = np.asarray(rgba, np.float64)
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
 
 
 def _bytes(rgba: NDArray) -> NDArray[np.uint8]:

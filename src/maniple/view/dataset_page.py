@@ -16,7 +16,7 @@ from maniple.data.lerobot.meta import read_origin
 from maniple.data.lerobot.read import Dataset
 from maniple.view.arms import Arms
 from maniple.view.controls import on
-from maniple.view.page import PICTURE_SIZE, prepare
+from maniple.view.page import PICTURE_SIZE, look_at, prepare
 from maniple.view.pictures import Pictures
 from maniple.view.plots import AXES, PADDING, series_of
 from maniple.view.replay import Replay
@@ -63,6 +63,8 @@ class DatasetPage:
             if not self._dataset.features.films:
                 self._pictures = Pictures(self._replay.model, PICTURE_SIZE)
         self._add_widgets()
+        if self._arms is not None:
+            look_at(self.server.viser, *self._arms.around([0]))
         self.open_episode()
 
     @property

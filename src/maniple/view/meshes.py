@@ -17,8 +17,8 @@ from maniple.sim.rotation import quat_mat
 
 AROUND = 20
 """Corners of a circle."""
-LARGE_M = 2.0
-"""A plane or box that never moves is a floor from this size on: it is shown once for all rows."""
+GROUND_M, WALL_M = 0.5, 2.0
+"""From these half sizes on a plane is ground, and a box a wall: both are not shown per row."""
 ENDLESS_M = 5.0
 """Half the side of a plane that has no end."""
 
@@ -38,7 +38,8 @@ class Part(NamedTuple):
     rgba: NDArray[np.float32]
     triangles: Triangles
     """In the frame of the body."""
-    is_floor: bool
+    is_shared: bool
+    """It is ground or a wall: rows that stand side by side do not each have one."""
 
 
 def parts_of(model: mujoco.MjModel) -> list[Part]:
@@ -46,7 +47,7 @@ def parts_of(model: mujoco.MjModel) -> list[Part]:
     colours = geom_colours(model)
     groups: dict[tuple, list[int]] = {}
     for geom in np.flatnonzero(visible_geoms(model)).tolist():
-        key = (int(model.geom_bodyid[geom]), tuple(colours[geom].tolist()), is_floor(model, geom))
+        key = (int(model.geom_bodyid[geom]), tuple(colours[geom].tolist()), is_shared(model, geom))
         groups.setdefault(key, []).append(geom)
     found = []
     for (body, rgba, floor), geoms in groups.items():
@@ -58,14 +59,14 @@ def parts_of(model: mujoco.MjModel) -> list[Part]:
     return found
 
 
-def is_floor(model: mujoco.MjModel, geom: int) -> bool:
-    """Tell whether a geom is ground that all rows can share."""
+def is_shared(model: mujoco.MjModel, geom: int) -> bool:
+    """Tell whether a geom is ground or a wall."""
     if not still_bodies(model)[model.geom_bodyid[geom]]:
         return False
     size = model.geom_size[geom]
     if model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_PLANE:
-        return bool(size[0] <= 0 or size[:2].max() >= LARGE_M)
-    return bool(model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_BOX and size[:2].min() >= LARGE_M)
+        return bool(size[:2].min() <= 0 or size[:2].max() >= GROUND_M)
+    return bool(model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_BOX and size.max() >= WALL_M)
 
 
 def _in_body(model: mujoco.MjModel, geom: int) -> Triangles | None:

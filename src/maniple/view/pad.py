@@ -14,12 +14,13 @@ from maniple.view.keys import GRIP
 from maniple.view.recording import Recording
 from maniple.view.session import Session
 
-KEYS = {"away": "I", "back": "K", "left": "J", "right": "L", "up": "U", "down": "O", GRIP: "space"}
-"""The camera of the page has W A S D, Q E and the arrows."""
+KEYS = {"away": "I", "back": "K", "left": "J", "right": "L", "up": "U", "down": "O", GRIP: "H"}
+"""The camera of the page has W A S D, Q E and the arrows; space clicks what was clicked last."""
 HOLD_HZ = 25.0
 HOW = (
-    "**I K** away, back · **J L** left, right · **U O** up, down · **space** gripper. "
-    "A tap is one small step; hold to go on. Any of them takes over; **G** gives back."
+    "**I K** away, back · **J L** left, right · **U O** up, down · **H** gripper. "
+    "A tap is one small step; hold to go on. Any of them takes over; **G** gives back. "
+    "If a key does nothing, click into the 3D view first."
 )
 HOW_NUMBERS = (
     "**J L** move the chosen number of the action. Any of them takes over; **G** gives back."
@@ -37,6 +38,7 @@ class Pad:
         self._session, self._do, self._open = session, do, open_recording
         self._driver: int | None = None
         self.recording: Recording | None = None
+        self.is_recording = False
         self.note = ""
         person = session.person
         gui.add_markdown(HOW if person.moves_tip else HOW_NUMBERS)
@@ -56,14 +58,15 @@ class Pad:
                 if not person.moves_tip and name not in ("left", "right"):
                     continue
                 self._add_key(gui, name, key)
-        with gui.add_folder("Record"):
-            self.folder = gui.add_text("Dataset", str(folder))
-            self.record = gui.add_checkbox("Record episodes", False)
+        with gui.add_folder("Dataset"):
+            self.folder = gui.add_text("Folder", str(folder))
+            # A button: while a checkbox has the focus, the browser keeps the keys for it.
+            self.record = gui.add_button("Record episodes", icon="player-record", color="red")
             self.failures = gui.add_checkbox("Keep failures too", False)
             self.end = gui.add_button("End episode, keep it", icon="device-floppy")
             self.drop = gui.add_button("Discard episode", icon="trash")
             self.state = gui.add_markdown("Nothing is recorded.")
-        on(self.record.on_update, do, self._toggle_record)
+        on(self.record.on_click, do, self.toggle_record)
         on(self.end.on_click, do, self._keep_now)
         on(self.drop.on_click, do, lambda: session.end_episode(keep=False))
         self._on_taking(gui)
@@ -136,6 +139,9 @@ class Pad:
         label = "Give back (G)" if self._session.is_driven else "Take over"
         if self.take.label != label:
             self.take.label = label
+        label = "Stop recording" if self.is_recording else "Record episodes"
+        if self.record.label != label:
+            self.record.label = label
         text = self._told()
         if self.state.content != text:
             self.state.content = text
@@ -147,7 +153,7 @@ class Pad:
         if recording.trouble:
             return f"**Not recorded:** {recording.trouble}"
         waiting = f", {recording.waiting} being written" if recording.waiting else ""
-        on_now = "Recording" if self.record.value else "Paused"
+        on_now = "Recording" if self.is_recording else "Stopped"
         kept = f"**{recording.kept}** episodes are safe in `{recording.folder}`"
         return f"{on_now}: {kept}{waiting}. {self.note}"
 
@@ -158,8 +164,10 @@ class Pad:
     def _set_reach(self) -> None:
         self._session.reach = float(self.reach.value)
 
-    def _toggle_record(self) -> None:
-        if not self.record.value:
+    def toggle_record(self) -> None:
+        """Begin to keep episodes, or stop."""
+        if self.is_recording:
+            self.is_recording = False
             self.show()
             return
         folder = Path(str(self.folder.value)).expanduser()
@@ -170,10 +178,9 @@ class Pad:
             self._session.begin_at(self.recording.first_seed)
             # An episode is recorded from its beginning.
             self._session.end_episode(keep=False)
-            self.note = ""
+            self.note, self.is_recording = "", True
         except (ManipleError, OSError) as error:
             self.note = f"**Not recorded:** {error}"
-            self.record.value = False
         self.show()
 
     def _keep_now(self) -> None:
@@ -183,7 +190,7 @@ class Pad:
 
     def _ended(self, episode: Episode) -> None:
         is_wanted = episode.success or bool(self.failures.value) or self._forced
-        if self.recording is not None and self.record.value and is_wanted:
+        if self.recording is not None and self.is_recording and is_wanted:
             self.recording.add(episode)
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maniple.core.errors import ManipleError
 from maniple.sim.render_source import DataSource
@@ -63,6 +64,8 @@ class LivePage:
         self.pictures = Pictures(session.model, PICTURE_SIZE)
         self._row_model = session.model
         self._images: dict[str, Any] = {}
+        self._in_view: list[int] = []
+        self._label: Any = None
         self._last = {"frame": 0.0, "pictures": 0.0, "plots": 0.0, "run": 0.0}
         self.state = gui.add_markdown("")
         tabs = gui.add_tab_group()
@@ -158,6 +161,9 @@ class LivePage:
         """Put all bodies where they are now."""
         session = self.session
         rows = list(range(session.rows)) if self.controls.shows_all else [session.focus]
+        if rows != self._in_view:
+            self._in_view = rows
+            look_at(self.server.viser, *self.arms.around(rows))
         if self.splats is not None:
             rows = [row for row in rows if row != session.focus]
         with self.server.viser.atomic():
@@ -166,6 +172,20 @@ class LivePage:
             if self.splats is not None:
                 now = session.states[session.focus]
                 self.splats.move(now["xpos"], now["xquat"], self.arms.offsets[session.focus])
+            self._show_focus()
+
+    def _show_focus(self) -> None:
+        """Say above an arm that it is the one in focus."""
+        session = self.session
+        is_shown = self.controls.shows_all
+        text = f"env {session.focus}: you" if session.is_driven else f"env {session.focus}"
+        if self._label is None or self._label.text != text:
+            if self._label is not None:
+                self._label.remove()
+            place = self.arms.top(session.focus)
+            self._label = self.server.viser.scene.add_label("/focus", text, position=place)
+        if self._label.visible != is_shown:
+            self._label.visible = is_shown
 
     def _is_due(self, what: str, every_s: float) -> bool:
         now_s = time.monotonic()
@@ -207,7 +227,7 @@ class LivePage:
 
     def _add_cameras(self, gui: Any) -> None:
         panel = gui.add_panel()
-        self._camera_tab = panel.add_tab("Cameras of the env in focus", "camera")
+        self._camera_tab = panel.add_tab("Cameras", "camera")
         with self._camera_tab:
             names = tuple(choices(self.session.model))
             now = self.pictures.renderer if self.pictures.renderer in names else names[0]
@@ -291,5 +311,22 @@ def prepare(viser: Any, title: str) -> None:
     """Give the page its name, its light and its ground."""
     viser.gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(37, 99, 235))
     viser.gui.set_panel_label(f"maniple · {title}")
-    viser.scene.set_up_direction("+z")
-    viser.scene.world_axes.visible = False
+    scene = viser.scene
+    scene.set_up_direction("+z")
+    scene.world_axes.visible = False
+    # The usual lights and reflections wash colours out.
+    scene.configure_default_lights(False)
+    scene.configure_environment_map(None)
+    scene.add_light_ambient("/lights/sky", intensity=1.7)
+    scene.add_light_directional("/lights/sun", intensity=1.6, position=(1.0, -1.5, 3.0))
+    fade = np.linspace(0.0, 1.0, 64)[:, None, None]
+    sky = (1 - fade) * np.array([196, 214, 232]) + fade * np.array([238, 241, 244])
+    scene.set_background_image(np.repeat(sky, 8, axis=1).astype(np.uint8), format="png")
+
+
+def look_at(viser: Any, middle: NDArray, distance_m: float) -> None:
+    """Turn every visitor's camera, and that of those who come later, to a place."""
+    position = middle + distance_m * np.array([0.72, -0.5, 0.6])
+    for camera in (viser.initial_camera, *(c.camera for c in viser.get_clients().values())):
+        camera.position, camera.look_at = tuple(position.tolist()), tuple(middle.tolist())
+    viser.initial_camera.up = (0.0, 0.0, 1.0)

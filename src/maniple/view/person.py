@@ -70,6 +70,11 @@ class Person:
             made = self._jogged(step, data)
         return self._fitted(np.asarray(made, np.float64))
 
+    def is_open_in(self, action: NDArray) -> bool:
+        """Tell whether an action opens the gripper: whoever takes over must not drop anything."""
+        last = float(action.ravel()[-1])
+        return last > (0.0 if self.mode == "ee" else 0.5)
+
     def rest(self, data: Any) -> NDArray:
         """Return the action with which a row stays where it is."""
         kept, self._target = self._target, None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import ipaddress
+import logging
 import secrets
 import socket
 from contextlib import redirect_stdout
@@ -14,6 +15,8 @@ from maniple.core.optional import require
 from maniple.view.gate import TokenGate
 
 HERE = "127.0.0.1"
+NOISE = "opening handshake failed"
+"""What websockets logs, with a traceback, when a browser opens a connection and thinks again."""
 SHORTEST_TOKEN = 16
 
 
@@ -37,6 +40,7 @@ class PageServer:
                 f"A token has {SHORTEST_TOKEN} or more letters and digits; leave --share-token out "
                 "to have one made."
             )
+        logging.getLogger("websockets.server").addFilter(_is_news)
         is_here = is_loopback(host)
         _check_free(host, port)
         self._gate: TokenGate | None = None
@@ -73,6 +77,10 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    return record.getMessage() != NOISE
 
 
 def _check_free(host: str, port: int) -> None:

@@ -81,6 +81,7 @@ class Session:
         self._elapsed = np.zeros(self.rows, np.int64)
         self._was_driven = np.zeros(self.rows, np.bool_)
         self._take: Take | None = None
+        self._last_action: NDArray | None = None
         self.reset()
         self.has_own_looks = bool(Paint(self.model)) or any(
             self.states[0].get(name) for name in ("randomised", "expanded")
@@ -100,7 +101,7 @@ class Session:
         """Put another row into focus; nobody drives it yet."""
         if row != self.focus and 0 <= row < self.rows:
             self.give_back()
-            self.focus, self._take = row, None
+            self.focus, self._take, self._last_action = row, None, None
             self.totals = Totals()
             self._load_focus()
 
@@ -109,6 +110,8 @@ class Session:
         if not self.is_driven:
             self.is_driven = True
             self.person.begin()
+            if self._last_action is not None and self.totals.steps:
+                self.keys.is_open = self.person.is_open_in(self._last_action)
 
     def give_back(self) -> None:
         """Let the policy go on in the row in focus."""
@@ -149,7 +152,7 @@ class Session:
             actions[row] = self.person.act(move, self.keys.is_open, self.data)
             self._was_driven[row] = True
             self.waits_s.extend(self.keys.take_waits(time.monotonic()))
-        kept = actions[row].copy()
+        self._last_action = kept = actions[row].copy()
         obs, reward, terminated, truncated, info = self.envs.step(actions)
         self._elapsed += 1
         self._look(obs)
