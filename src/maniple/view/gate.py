@@ -48,12 +48,15 @@ class TokenGate:
 
     def _run(self) -> None:
         self._loop.run_forever()
+        self._loop.run_until_complete(self._hang_up())
+        self._loop.close()
+
+    async def _hang_up(self) -> None:
         self._server.close()
-        tasks = asyncio.all_tasks(self._loop)
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
-        self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-        self._loop.close()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open += 1
