@@ -89,3 +89,22 @@ def test_what_does_not_fit_is_said(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(BadConfig, match="a file"):
         arriving(tmp_path / "file")
+
+
+@pytest.mark.slow
+def test_a_resumed_run_is_the_same_if_nothing_has_arrived(tmp_path, inside):
+    """What was taken in before the checkpoint is taken in again, in the same order."""
+    from maniple.run.checkpoint import find
+
+    pytest.importorskip("torch")
+    inside("demos", "record", "--out", tmp_path / "d", "--task", "so101/Reach-v0", "--episodes", 3)
+    words = ["train", "sac", "--task", "so101/Reach-v0", "--num-envs", 4, "--demos", 0,
+             "--eval-n-trajs", 0, "--training-starts", 60, "--random-steps", 60, "--log-period",
+             100, "--demos-from", tmp_path / "d", "--run-dir"]  # fmt: skip
+    inside(*words, tmp_path / "whole", "--max-steps", 240)
+    inside(*words, tmp_path / "parts", "--max-steps", 120)
+    inside(*words[:2], "--resume", "--run-dir", tmp_path / "parts", "--max-steps", 240)
+    whole, parts = (find(tmp_path / name, best=False) for name in ("whole", "parts"))
+    assert whole.state()["learner"]["demo_episodes"] == 3
+    ours = parts.arrays()
+    assert all(np.array_equal(array, ours[name]) for name, array in whole.arrays().items())

@@ -146,3 +146,11 @@ def test_a_person_lifts_and_records(opened, tmp_path):
     (episode,) = Dataset(tmp_path / "recorded")
     assert episode.success and episode.intervention.any() and not episode.intervention.all()
     assert answer["keys"] > 20
+
+
+def test_a_visitor_who_leaves_gives_back(opened):
+    page, browser = opened("so101/Reach-v0", "still")
+    browser.tap("i")
+    until(lambda: page.session.is_driven, "driving")
+    browser.close()
+    until(lambda: not page.session.is_driven, "given back")

@@ -16,6 +16,7 @@ import pytest
 
 from maniple.core.errors import BadConfig
 from maniple.data.lerobot.read import Dataset
+from maniple.registry import list_tasks
 from maniple.view.keys import LONG_EPISODE
 from maniple.view.subject import Subject, find_subject
 
@@ -252,8 +253,15 @@ def test_subjects(tmp_path):
 
 
 def test_bad_words(inside, tmp_path):
-    for words in (["nosuchtask"], ["--num-envs", "0"], ["--policy", "nobody"], ["--port", "99999"],
-                  [str(tmp_path)], ["--host", "203.0.113.7"], ["--control", "psychic"]):  # fmt: skip
+    for words in (
+        ["nosuchtask"],
+        ["--num-envs", "0"],
+        ["--policy", "nobody"],
+        ["--port", "99999"],
+        [str(tmp_path)],
+        ["--host", "203.0.113.7"],
+        ["--control", "psychic"],
+    ):
         done = inside("view", *words, "--seconds", "0.1", code=2)
         assert "Traceback" not in done.err and len(done.err.strip().splitlines()) == 1, done.err
 
@@ -319,14 +327,47 @@ def test_sixteen_arms_are_few_messages(opened):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("task", list_tasks())
+def test_every_task_has_a_page(opened, task):
+    """It plays, is drawn, and a person can take over."""
+    page = opened(task)
+    page.tick()
+    press(page, "left")
+    page.tick()
+    assert page.session.is_driven and len(page.arms._handles) > 3
+    assert page.session.envs.action_space.contains(
+        np.stack([page.session._last_action] * page.session.rows)
+    )
+
+
+@pytest.mark.slow
 def test_a_run_is_followed_while_it_trains(tmp_path, inside):
     """Without a checkpoint somebody else acts; when one appears, it does."""
     from maniple.view.live import open_live
     from maniple.view.server import PageServer
 
-    words = ["train", "sac", "--task", "so101/Reach-v0", "--num-envs", 4, "--run-dir",
-             tmp_path / "r", "--eval-n-trajs", 0, "--demos", 0, "--training-starts", 100,
-             "--random-steps", 100, "--log-period", 100, "--demos-from", tmp_path / "d"]  # fmt: skip
+    words = [
+        "train",
+        "sac",
+        "--task",
+        "so101/Reach-v0",
+        "--num-envs",
+        4,
+        "--run-dir",
+        tmp_path / "r",
+        "--eval-n-trajs",
+        0,
+        "--demos",
+        0,
+        "--training-starts",
+        100,
+        "--random-steps",
+        100,
+        "--log-period",
+        100,
+        "--demos-from",
+        tmp_path / "d",
+    ]
     inside(*words, "--max-steps", 400)
     subject = find_subject(str(tmp_path))
     assert (subject.kind, subject.path) == ("run", tmp_path / "r")

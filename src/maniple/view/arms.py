@@ -91,7 +91,7 @@ class Arms:
     def top(self, row: int) -> NDArray:
         """Return a place above the middle of a row (metres)."""
         low, high = self._box
-        return self.offsets[row] + np.array([*(low[:2] + high[:2]) / 2, high[2] + 0.12])
+        return self.offsets[row] + np.array([*(low[:2] + high[:2]) / 2, high[2] + 0.04])
 
     def around(self, rows: Sequence[int]) -> tuple[NDArray, float]:
         """Return the middle of rows, and how far away they fill the view (metres)."""

@@ -27,7 +27,7 @@ from maniple.view.run_panel import RunPanel
 from maniple.view.runs import LOOK_S
 from maniple.view.server import PageServer
 from maniple.view.session import Session
-from maniple.view.splats import Splats
+from maniple.view.splats import Splats, look_from
 
 PICTURE_SIZE = (192, 256)
 FRAME_S, PICTURE_S, PLOT_S = 0.03, 0.15, 0.25
@@ -253,9 +253,13 @@ class LivePage:
         if self.splats_on.value:
             from maniple.splat.store import scene_for
 
-            source = DataSource(self.session.model, self.session.data)
-            scene = self.server.viser.scene
-            self.splats = Splats(scene, scene_for(source), source)
+            session, viser = self.session, self.server.viser
+            data = session.whole_data()
+            source = DataSource(session.model, data)
+            self.splats = Splats(viser.scene, scene_for(source), source)
+            # Splats look right from where their pictures were taken.
+            offset, back = self.arms.offsets[session.focus], data.cam_xmat[0].reshape(3, 3)[:, 2]
+            look_from(viser, data.cam_xpos[0] + offset, back, distance=-0.4)
         self.show_bodies()
 
     def _add_joints(self, gui: Any) -> None:

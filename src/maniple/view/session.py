@@ -217,6 +217,14 @@ class Session:
         """What the robot is asked to do in the row in focus."""
         return self._sentence
 
+    def whole_data(self) -> mujoco.MjData:
+        """Return the row in focus with everything worked out, lights and cameras too."""
+        data = mujoco.MjData(self.model)
+        kind = mujoco.mjtState.mjSTATE_INTEGRATION
+        mujoco.mj_setState(self.model, data, self.states[self.focus]["integration"], kind)
+        mujoco.mj_forward(self.model, data)
+        return data
+
     def close(self) -> None:
         """Let go of the environments."""
         self.envs.close()

@@ -54,11 +54,12 @@ class Splats:
         fields = {name: source.field(name) for name in ROW_FIELDS}
         row = {name: array[0] if has else array for name, (array, has) in fields.items()}
         raster = Raster(self._compiled, source, layer_bytes=0)
-        return colours_of(self._compiled, group, row, raster.camera(row, -1, (64, 64)))[0]
+        return colours_of(self._compiled, group, row, raster.camera(row, 0, (64, 64)))[0]
 
 
 def look_from(server: Any, position: NDArray, back: NDArray, distance: float = 0.4) -> None:
-    """Let visitors begin behind a camera, looking at what it looks at."""
-    server.initial_camera.position = tuple((position + distance * back).tolist())
-    server.initial_camera.look_at = tuple((position - 0.5 * back).tolist())
+    """Put visitors behind a camera, looking at what it looks at."""
+    eye, goal = position + distance * back, position - 0.5 * back
+    for camera in (server.initial_camera, *(c.camera for c in server.get_clients().values())):
+        camera.position, camera.look_at = tuple(eye.tolist()), tuple(goal.tolist())
     server.initial_camera.up = (0.0, 0.0, 1.0)

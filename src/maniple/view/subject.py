@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,14 +82,24 @@ def make_envs(subject: Subject, num_envs: int, settings: dict[str, Any]) -> tupl
     if subject.kind == "run" and (config := train_config(subject)) is not None:
         from maniple.learn.make import make_envs as make_run_envs
 
-        config = config.replace(workers=None, engine="auto")
         own = config.env.max_episode_steps or own
-        envs = make_run_envs(config, num_envs, max_episode_steps=LONG_EPISODE, **settings)
-        return envs, own
-    from maniple.registry import make_vec
+        config = config.replace(workers=None, engine="auto")
+        make = partial(make_run_envs, config, num_envs, max_episode_steps=LONG_EPISODE, **settings)
+    else:
+        from maniple.registry import make_vec
 
-    options = {"observations": ("all",), "max_episode_steps": LONG_EPISODE, **settings}
-    return make_vec(subject.task, num_envs, **options), own
+        options = {"observations": ("all",), "max_episode_steps": LONG_EPISODE, **settings}
+        make = partial(make_vec, subject.task, num_envs, **options)
+    return _apart(make), own
+
+
+def _apart(make: Callable[..., Any]) -> Any:
+    """Have OpenGL draw observations in a worker: the one context here is for the page's pictures."""
+    envs = make()
+    if envs.metadata.get("renderer") != "mujoco" or envs.engine_name == "process":
+        return envs
+    envs.close()
+    return make(engine="process", workers=1)
 
 
 def train_config(subject: Subject) -> Any:
