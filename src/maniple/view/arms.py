@@ -88,10 +88,11 @@ class Arms:
         for part, handle in self._handles:
             handle.batched_colors = _bytes(_linear(colours[:, part.geoms[0]]))
 
-    def top(self, row: int) -> NDArray:
-        """Return a place above the middle of a row (metres)."""
+    def edge(self, row: int) -> NDArray:
+        """Return a place before the edge of a row, on the side that visitors see first (metres)."""
         low, high = self._box
-        return self.offsets[row] + np.array([*(low[:2] + high[:2]) / 2, high[2] + 0.04])
+        middle = (low + high) / 2
+        return self.offsets[row] + np.array([high[0] + 0.05, middle[1], middle[2]])
 
     def around(self, rows: Sequence[int]) -> tuple[NDArray, float]:
         """Return the middle of rows, and how far away they fill the view (metres)."""

@@ -22,6 +22,8 @@ from maniple.view.plots import AXES, PADDING, series_of
 from maniple.view.replay import Replay
 from maniple.view.server import PageServer
 
+SMALLEST_WIDTH = 200
+"""Pixels of a recorded picture on the page; smaller ones are shown in larger pixels."""
 LOOK_S = 2.0
 """Seconds between two looks at a dataset that may be growing."""
 
@@ -126,8 +128,10 @@ class DatasetPage:
         """Go on by one step, and look now and then whether there are more episodes."""
         if self._pictures is not None:
             self._show_images(self._pictures.take())
-        if self.is_playing and self._episode is not None and self._at < len(self._episode):
+        if self.is_playing and self._episode is not None:
             self.show(self._at + 1)
+            if self._at == len(self._episode):
+                self._toggle()
         if time.monotonic() - self._looked_s > LOOK_S:
             self._looked_s = time.monotonic()
             self._look()
@@ -155,6 +159,8 @@ class DatasetPage:
         self.time.max = len(episode)
         self._draw_plots(episode)
         self.show(0)
+        self.is_playing = True
+        self._show_button()
 
     def show(self, at: int) -> None:
         """Show one moment of the episode."""
@@ -227,12 +233,14 @@ class DatasetPage:
 
     def _show_images(self, pictures: dict[str, Any]) -> None:
         for name, picture in pictures.items():
+            times = max(1, -(-SMALLEST_WIDTH // picture.shape[1]))
+            shown = picture.repeat(times, 0).repeat(times, 1)
             if name in self._images:
-                self._images[name].image = picture
+                self._images[name].image = shown
                 continue
             with self._camera_tab:
-                gui = self.server.viser.gui
-                self._images[name] = gui.add_image(picture, label=name, format="jpeg")
+                label, gui = name.removesuffix("_rgb"), self.server.viser.gui
+                self._images[name] = gui.add_image(shown, label=label, format="jpeg")
 
     def _let_go(self) -> None:
         if self._replay is not None:

@@ -175,14 +175,14 @@ class LivePage:
             self._show_focus()
 
     def _show_focus(self) -> None:
-        """Say above an arm that it is the one in focus."""
+        """Say beside an arm that it is the one in focus."""
         session = self.session
         is_shown = self.controls.shows_all
         text = f"env {session.focus}: you" if session.is_driven else f"env {session.focus}"
         if self._label is None or self._label.text != text:
             if self._label is not None:
                 self._label.remove()
-            place = self.arms.top(session.focus)
+            place = self.arms.edge(session.focus)
             self._label = self.server.viser.scene.add_label("/focus", text, position=place)
         if self._label.visible != is_shown:
             self._label.visible = is_shown

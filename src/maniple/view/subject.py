@@ -94,7 +94,7 @@ def make_envs(subject: Subject, num_envs: int, settings: dict[str, Any]) -> tupl
 
 
 def _apart(make: Callable[..., Any]) -> Any:
-    """Have OpenGL draw observations in a worker: the one context here is for the page's pictures."""
+    """Have OpenGL draw observations in a worker: the one context here is for our pictures."""
     envs = make()
     if envs.metadata.get("renderer") != "mujoco" or envs.engine_name == "process":
         return envs
