@@ -119,6 +119,22 @@ def test_a_person_reaches(opened):
     assert answer["keys"] > 20
 
 
+def lift(driver):
+    """Go above the cube, down to it, shut the gripper, and up."""
+    cube, above = lambda: driver.seen("cube_pose"), np.array([-0.002, 0.0, 0.05])
+    driver.go(lambda: cube() + above, near_m=0.005)
+    driver.go(lambda: cube() + above, near_m=0.004, axes=(0, 1))
+    driver.go(lambda: cube() + [-0.002, 0, 0], near_m=0.004)
+    driver.browser.tap("h")
+    until(lambda: not driver.page.session.keys.is_open, "the gripper shuts")
+    time.sleep(1.0)
+    seed = driver.page.session.seed
+    driver.go(lambda: driver.seen("tip_pos") * [1, 1, 0] + [0, 0, 0.16], near_m=0.01, axes=(2,))
+    end = time.monotonic() + 5
+    while driver.page.session.seed == seed and time.monotonic() < end:
+        time.sleep(0.05)
+
+
 def test_a_person_lifts_and_records(opened, tmp_path):
     """Grasp and lift the cube with keys; the episode is in the dataset, marked step by step."""
     from maniple.data.lerobot.read import Dataset
@@ -130,15 +146,14 @@ def test_a_person_lifts_and_records(opened, tmp_path):
     browser.click("Record episodes")
     browser.click_view()
     until(lambda: page.pad.is_recording, "recording")
-    above = np.array([-0.002, 0.0, 0.05])
-    driver.go(lambda: driver.seen("cube_pose") + above, near_m=0.005)
-    driver.go(lambda: driver.seen("cube_pose") + above, near_m=0.004, axes=(0, 1))
-    driver.go(lambda: driver.seen("cube_pose") + [-0.002, 0, 0], near_m=0.004)
-    browser.tap("h")
-    until(lambda: not page.session.keys.is_open, "the gripper shuts")
-    time.sleep(1.0)
-    driver.go(lambda: driver.seen("tip_pos") * [1, 1, 0] + [0, 0, 0.2], near_m=0.01, axes=(2,))
-    until(lambda: page.session.solved == 1, "solved", 20)
+    for _ in range(3):
+        lift(driver)
+        if page.session.solved:
+            break
+        # The cube has slipped, as it does to people.
+        browser.click("Discard episode")
+        time.sleep(0.5)
+    assert page.session.solved == 1
     until(lambda: page.pad.recording.kept == 1, "kept", 20)
     wait(lambda: browser.find("Recording: 1 episodes are safe"))
     answer = page.latency_ms()

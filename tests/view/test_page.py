@@ -17,6 +17,7 @@ import pytest
 from maniple.core.errors import BadConfig
 from maniple.data.lerobot.read import Dataset
 from maniple.registry import list_tasks
+from maniple.run.log import read_lines
 from maniple.view.keys import LONG_EPISODE
 from maniple.view.subject import Subject, find_subject
 
@@ -257,6 +258,7 @@ def test_bad_words(inside, tmp_path):
         ["nosuchtask"],
         ["--num-envs", "0"],
         ["--policy", "nobody"],
+        ["--policy", "checkpoint"],
         ["--port", "99999"],
         [str(tmp_path)],
         ["--host", "203.0.113.7"],
@@ -392,3 +394,40 @@ def test_a_run_is_followed_while_it_trains(tmp_path, inside):
     finally:
         live.close()
     assert json.loads((tmp_path / "r/metrics.jsonl").read_text().splitlines()[-1])["step"] >= 800
+
+
+@pytest.mark.slow
+def test_a_learner_takes_in_what_the_page_records(opened, tmp_path):
+    """Both run at once; the learner tells how many episodes it has learned from."""
+    words = ["train", "sac", "--task", "so101/Reach-v0", "--num-envs", "4", "--demos", "0",
+             "--eval-n-trajs", "0", "--max-steps", "1000000", "--training-starts", "100",
+             "--log-period", "100", "--run-dir", tmp_path / "r", "--demos-from",
+             tmp_path / "recorded"]  # fmt: skip
+    learner = subprocess.Popen([sys.executable, "-m", "maniple", *map(str, words)],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+
+    def learned():
+        file = tmp_path / "r/metrics.jsonl"
+        lines = read_lines(file) if file.exists() else []
+        return lines[-1].get("demos/episodes", -1) if lines else -1
+
+    def until_learned(count):
+        deadline = time.monotonic() + 90
+        while learned() < count:
+            assert time.monotonic() < deadline and learner.poll() is None
+            time.sleep(0.2)
+
+    try:
+        until_learned(0)
+        page = opened("so101/Reach-v0", rows=1)
+        click(page, page.pad.record)
+        for count in (1, 3):
+            while page.pad.recording.kept < count:
+                press(page, "up")
+                page.tick()
+                page.pad.left(1)
+                page.tick()
+            until_learned(count)
+    finally:
+        learner.send_signal(signal.SIGINT)
+        learner.wait(60)

@@ -1,4 +1,4 @@
-"""maniple view: a task, a run or a dataset in the browser, and a person who drives."""
+"""maniple view: a task, a run or a dataset in the browser."""
 
 from __future__ import annotations
 

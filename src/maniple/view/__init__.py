@@ -1,1 +1,1 @@
-"""The browser page: live arms, runs and datasets, and a person who drives."""
+"""The page in the browser."""

@@ -17,7 +17,6 @@ class Controls:
 
     def __init__(self, gui: Any, session: Session, do: Do) -> None:
         self._session, self._do = session, do
-        self._resetting: Callable[[], None] = session.reset
         self.pause = gui.add_button("Pause", icon="player-pause", hint="Hotkey: P")
         self.step = gui.add_button("Step", icon="player-track-next", hint="One step. Hotkey: N")
         self.reset = gui.add_button("Reset", icon="refresh", hint="New episodes. Hotkey: R")

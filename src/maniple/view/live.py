@@ -66,8 +66,9 @@ def open_live(
     envs, limit = make_envs(subject, num_envs, settings)
     try:
         session = Session(envs, subject.task, limit, seed)
-        if acting is not None and acting not in (*session.actors, CHECKPOINT):
-            raise BadConfig(f"policy is {acting!r}; here it may be: {', '.join(session.actors)}.")
+        can = (*session.actors, *([CHECKPOINT] if policy is not None else []))
+        if acting is not None and acting not in can:
+            raise BadConfig(f"policy is {acting!r}; here it may be: {', '.join(can)}. {note}")
         server = open_server()
     except BaseException:
         envs.close()

@@ -1,4 +1,4 @@
-"""The part of the page with which a person drives one arm, and records it."""
+"""The part of the page with which a person drives and records one arm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a task that plays: arms, pictures, plots, and those who act."""
+"""The page of a task that plays."""
 
 # MuJoCo's bindings have no complete stubs.
 # pyright: reportAttributeAccessIssue=false

@@ -1,4 +1,4 @@
-"""Follow a run while it trains: its metrics, and its newest checkpoint."""
+"""Follow what a run writes while it trains."""
 
 from __future__ import annotations
 

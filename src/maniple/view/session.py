@@ -1,4 +1,4 @@
-"""A task that plays on the page: who acts, at which pace, and who may step in."""
+"""A task that is played by a policy, in which a person may step in."""
 
 # MuJoCo's bindings have no complete stubs.
 # pyright: reportAttributeAccessIssue=false

@@ -120,6 +120,11 @@ def load_policy(subject: Subject) -> tuple[Any, str]:
     from maniple.run.checkpoint import find
 
     try:
-        return Policy(find(subject.path, best=False)), ""
+        policy = Policy(find(subject.path, best=False))
     except ManipleError as error:
         return None, str(error)
+    # As in training: on busy cores more threads act sixty times as slowly.
+    import torch
+
+    torch.set_num_threads(policy.config.machine.torch_threads)
+    return policy, ""
