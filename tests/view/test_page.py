@@ -156,6 +156,25 @@ def test_sliders_and_choices(opened):
     assert len(page.arms._handles[0][1].batched_positions) == 1
 
 
+@pytest.mark.parametrize("rubbish", [float("nan"), -1e9, 1e300, "x", None, [1], "\0"])
+def test_rubbish_from_a_browser_does_not_end_the_page(opened, rubbish, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # The rubbish may name a folder.
+    page = opened("so101/Reach-v0", rows=1)
+    click(page, page.controls.pause)
+    widgets = (page.controls.speed, page.controls.policy, page.controls.focus, page.pad.reach,
+               page.controls.rows, page.pad.folder, *page.joints.values())  # fmt: skip
+    for widget in widgets:
+        widget._impl.value = rubbish
+        trigger(widget._impl.update_cb)
+    page.work()
+    press(page, rubbish)
+    click(page, page.pad.record)
+    page.pad.is_recording = False
+    for _ in range(3):
+        click(page, page.controls.step)
+    assert 0.1 <= page.session.speed <= 4 and np.isfinite(page.session.data.qpos).all()
+
+
 def test_pictures_and_splats(opened):
     """Every renderer draws the env in focus; splats take its place in the scene."""
     page = opened("piper/Reach-v0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite
 from typing import Any
 
 from maniple.view.policies import CHECKPOINT
@@ -10,6 +11,7 @@ from maniple.view.session import Session
 
 Do = Callable[[Callable[[], None]], None]
 ALL, ONE = "all", "one"
+SPEEDS = (0.1, 4.0)
 
 
 class Controls:
@@ -21,7 +23,7 @@ class Controls:
         self.step = gui.add_button("Step", icon="player-track-next", hint="One step. Hotkey: N")
         self.reset = gui.add_button("Reset", icon="refresh", hint="New episodes. Hotkey: R")
         self.policy = gui.add_dropdown("Who acts", self._names(), initial_value=session.acting)
-        self.speed = gui.add_slider("Speed", 0.1, 4.0, 0.1, 1.0, hint="1 is real time")
+        self.speed = gui.add_slider("Speed", *SPEEDS, 0.1, 1.0, hint="1 is real time")
         self.rows = gui.add_dropdown("Show", (ALL, ONE), initial_value=ALL)
         self.focus = gui.add_slider("Env in focus", 0, max(1, session.rows - 1), 1, 0)
         self.rows.visible = self.focus.visible = session.rows > 1
@@ -72,10 +74,18 @@ class Controls:
         return tuple(sorted(names, key=lambda name: name != CHECKPOINT))
 
     def _set_speed(self) -> None:
-        self._session.speed = float(self.speed.value)
+        self._session.speed = within(self.speed.value, *SPEEDS)
 
     def _set_rows(self) -> None:
         self.shows_all = self.rows.value == ALL and self._session.rows > 1
+
+
+def within(value: Any, low: float, high: float) -> float:
+    """Return a slider's number, whatever a browser has sent."""
+    number = float(value)
+    if not isfinite(number):
+        raise ValueError(f"{number} is no number that can be set")
+    return min(max(number, low), high)
 
 
 def on(register: Callable[[Any], Any], do: Do, action: Callable[[], None]) -> None:

@@ -15,7 +15,7 @@ from maniple.data.episode import Episode
 from maniple.data.lerobot.meta import read_origin
 from maniple.data.lerobot.read import Dataset
 from maniple.view.arms import Arms
-from maniple.view.controls import on
+from maniple.view.controls import on, within
 from maniple.view.page import PICTURE_SIZE, look_at, prepare
 from maniple.view.pictures import Pictures
 from maniple.view.plots import AXES, PADDING, series_of
@@ -121,7 +121,7 @@ class DatasetPage:
         while not self._todo.empty():
             try:
                 self._todo.get()()
-            except (ManipleError, OSError) as error:
+            except (ManipleError, OSError, ValueError, TypeError, OverflowError) as error:
                 self.state.content = f"**{self.path}**\n\nThis cannot be read: {error}"
 
     def tick(self) -> None:
@@ -141,7 +141,7 @@ class DatasetPage:
         if not len(self._dataset):
             self.state.content = f"**{self.path}** has no episodes yet."
             return
-        number = min(int(self.episode.value), len(self._dataset) - 1)
+        number = round(within(self.episode.value, 0, len(self._dataset) - 1))
         episode = self._dataset[number]
         self._states, said = [], self.note
         if self._replay is not None and self._arms is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from maniple.core.errors import ManipleError
 from maniple.data.episode import Episode
-from maniple.view.controls import Do, on
+from maniple.view.controls import Do, on, within
 from maniple.view.keys import GRIP
 from maniple.view.recording import Recording
 from maniple.view.session import Session
@@ -17,6 +17,7 @@ from maniple.view.session import Session
 KEYS = {"away": "I", "back": "K", "left": "J", "right": "L", "up": "U", "down": "O", GRIP: "H"}
 """The camera of the page has W A S D, Q E and the arrows; space clicks what was clicked last."""
 HOLD_HZ = 25.0
+REACHES = (0.05, 1.0)
 HOW = (
     "**I K** away, back · **J L** left, right · **U O** up, down · **H** gripper. "
     "A tap is one small step; hold to go on. Any of them takes over; **G** gives back. "
@@ -50,7 +51,7 @@ class Pad:
             names = tuple(f"{k}" for k in range(person.numbers))
             self.chosen = gui.add_dropdown("Number that J and L move", names)
             on(self.chosen.on_update, do, self._choose)
-        self.reach = gui.add_slider("Size of a step", 0.05, 1.0, 0.05, session.reach)
+        self.reach = gui.add_slider("Size of a step", *REACHES, 0.05, session.reach)
         on(self.reach.on_update, do, self._set_reach)
         self.buttons = {}
         with gui.add_folder("Pad (click, or hold)"):
@@ -159,10 +160,11 @@ class Pad:
 
     def _choose(self) -> None:
         if self.chosen is not None:
-            self._session.person.chosen = int(self.chosen.value)
+            last = self._session.person.numbers - 1
+            self._session.person.chosen = round(within(self.chosen.value, 0, last))
 
     def _set_reach(self) -> None:
-        self._session.reach = float(self.reach.value)
+        self._session.reach = within(self.reach.value, *REACHES)
 
     def toggle_record(self) -> None:
         """Begin to keep episodes, or stop."""

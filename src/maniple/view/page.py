@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from maniple.core.errors import ManipleError
 from maniple.sim.render_source import DataSource
 from maniple.view.arms import Arms
-from maniple.view.controls import Controls, on
+from maniple.view.controls import Controls, on, within
 from maniple.view.pad import Pad
 from maniple.view.pictures import Pictures, choices
 from maniple.view.plots import LivePlot
@@ -106,7 +106,8 @@ class LivePage:
         """Take one step unless paused, and show what has changed."""
         if not self.session.is_paused:
             self._guarded(self.session.step)
-            self.plot.add(self.session.terms)
+            if self.session.terms:
+                self.plot.add(self.session.terms)
         self.show()
 
     def work(self) -> None:
@@ -133,6 +134,9 @@ class LivePage:
             self.session.is_paused = True
             self.controls.show_pause()
             self._tell("Paused", str(error))
+        except (ValueError, TypeError, OverflowError) as error:
+            # A visitor's browser may send anything as the value of a slider.
+            self._tell("Not done", f"{type(error).__name__}: {error}")
 
     def _tell(self, title: str, text: str) -> None:
         for client in self.server.viser.get_clients().values():
@@ -273,7 +277,8 @@ class LivePage:
 
     def _set_joint(self, name: str) -> None:
         if self.session.is_paused:
-            self.session.set_joint(name, float(self.joints[name].value))
+            low, high, _ = self.session.joints()[name]
+            self.session.set_joint(name, within(self.joints[name].value, low, high))
 
     def _wire_visitors(self) -> None:
         viser = self.server.viser

@@ -50,7 +50,9 @@ class PageServer:
                 host=host if is_here else HERE, port=port if is_here else 0, verbose=False
             )
         self.port: int = self.viser.get_port()
-        shown = f"[{host}]" if ":" in host else host
+        # Others cannot open "every address": they need one of them.
+        shown = socket.gethostname() if host in ("0.0.0.0", "::") else host
+        shown = f"[{shown}]" if ":" in shown else shown
         self.url = f"http://{shown}:{self.port}"
         if not is_here:
             token = token or secrets.token_hex(16)
