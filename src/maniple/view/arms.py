@@ -92,7 +92,7 @@ class Arms:
         """Return a place before the edge of a row, on the side that visitors see first (metres)."""
         low, high = self._box
         middle = (low + high) / 2
-        return self.offsets[row] + np.array([high[0] + 0.05, middle[1], middle[2]])
+        return self.offsets[row] + np.array([middle[0], low[1] - 0.05, middle[2]])
 
     def around(self, rows: Sequence[int]) -> tuple[NDArray, float]:
         """Return the middle of rows, and how far away they fill the view (metres)."""
