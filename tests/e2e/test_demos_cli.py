@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from maniple.cli.demos.dataset import rlbench_episode, write_dataset
-from maniple.cli.demos.keyboard import HOLD_S, INSERT, Keys, WindowClosed
+from maniple.cli.demos.keyboard import NAMES, WindowClosed
 from maniple.cli.demos.record import Options
 from maniple.data.demos import Tally, load
+from maniple.view.keys import HOLD_S, Keys
 
 
 def maniple(*words, code=0):
@@ -140,11 +141,11 @@ def test_a_keyboard_without_a_display(tmp_path, monkeypatch, inside):
 
 
 def test_keys():
-    keys = Keys()
+    keys = Keys(NAMES)
     assert keys.action(0.0).tolist() == [0, 0, 0, 1]
     keys.press(265, 1.0)
     keys.press(266, 1.1)
-    keys.press(INSERT, 1.1)
+    keys.press(260, 1.1)
     assert keys.action(1.1).tolist() == [1, 0, 1, -1]
     assert keys.action(1.05 + HOLD_S).tolist() == [0, 0, 1, -1]
     assert keys.action(9.0).tolist() == [0, 0, 0, -1]

@@ -1,26 +1,17 @@
 """The page with splats: served on this machine only, and what a browser shows of it."""
 
-import base64
-import itertools
-import json
-import shutil
-import subprocess
 import time
 from urllib.request import urlopen
 
 import numpy as np
 import pytest
+from browser import CHROMIUM, Browser
 
 from maniple.cli.splat.subject import load_subject
 from maniple.splat.poses import PoseSource
 from maniple.splat.store import scene_for
 
 viser = pytest.importorskip("viser")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = ("--headless", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
-         "--no-first-run", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--disable-quic", "--window-size=800,600",
-         "--remote-debugging-port=0")  # fmt: skip
 
 
 @pytest.fixture
@@ -47,36 +38,16 @@ def test_the_page_is_served_here_only(page):
 
 @pytest.mark.slow
 @pytest.mark.alone
-@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is missing: apt-get install chromium")
 def test_a_browser_shows_the_scene(page, tmp_path):
     """A screenshot has the desk's colour in it; it is left in the test's folder to look at."""
-    from websockets.sync.client import connect
-
-    browser = subprocess.Popen(
-        [CHROMIUM, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}",
-         f"http://127.0.0.1:{page.port}"],
-        stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        port = _wait(lambda: (tmp_path / "profile/DevToolsActivePort").read_text().split()[0])
-        tabs = _wait(lambda: json.load(urlopen(f"http://127.0.0.1:{port}/json")))
-        address = next(t["webSocketDebuggerUrl"] for t in tabs if t["type"] == "page")
-        numbers = itertools.count()
-        with connect(address, max_size=None) as socket:
-            for _ in range(20):
-                time.sleep(3)
-                page.show(0)
-                number = next(numbers)
-                socket.send(json.dumps({"id": number, "method": "Page.captureScreenshot"}))
-                answer = json.loads(socket.recv(timeout=60))
-                png = base64.b64decode(answer["result"]["data"])
-                (tmp_path / "page.png").write_bytes(png)
-                if _wood(tmp_path / "page.png") > 0.05:
-                    return
-        raise AssertionError(f"no desk is seen: look at {tmp_path / 'page.png'}")
-    finally:
-        browser.terminate()
-        browser.wait(20)
+    with Browser(f"http://127.0.0.1:{page.port}", tmp_path, (800, 600)) as browser:
+        for _ in range(20):
+            time.sleep(3)
+            page.show(0)
+            if _wood(browser.screenshot(tmp_path / "page.png")) > 0.05:
+                return
+    raise AssertionError(f"no desk is seen: look at {tmp_path / 'page.png'}")
 
 
 def _wood(path):
@@ -87,14 +58,3 @@ def _wood(path):
         rgb = next(file.decode(video=0)).to_ndarray(format="rgb24").astype(int)
     red, green, blue = np.moveaxis(rgb, -1, 0)
     return np.mean((red > green + 15) & (green > blue + 15) & (red > 120))
-
-
-def _wait(what, seconds=40):
-    until = time.monotonic() + seconds
-    while True:
-        try:
-            return what()
-        except (OSError, ValueError, StopIteration):
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.3)

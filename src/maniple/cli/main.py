@@ -24,6 +24,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "world report": ("maniple.cli.world_report", "Make one page of a world-model run."),
     "eval": ("maniple.cli.eval", "Measure a trained policy, and film its best and worst."),
     "report": ("maniple.cli.report", "One page about runs, with a fair comparison of policies."),
+    "view": ("maniple.cli.view", "Look at a task, a run or a dataset in the browser, and drive."),
     "plot": ("maniple.cli.plot", "Draw the learning curves of runs."),
     "bench": ("maniple.cli.bench.run", "Measure how fast a task is stepped."),
     "bench limit": ("maniple.cli.bench.limit", "Measure what the physics alone would allow."),

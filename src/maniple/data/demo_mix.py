@@ -25,7 +25,7 @@ class DemoMix:
 
     def sample(self, count: int, discount: float, n_step: int = 1) -> Transitions:
         """Draw `count` transitions."""
-        if self.demos is None:
+        if self.demos is None or not len(self.demos):
             return self.online.sample(count, discount, n_step)
         of_demos = round(count * self.share)
         batch = self.demos.sample(of_demos, discount, n_step)
@@ -40,14 +40,7 @@ def buffer_of(
     """Put whole episodes one behind the other into a ring of one row."""
     if not episodes:
         raise BadConfig("There are no demonstrations. Record some with 'maniple demos record'.")
-    for name, spec in layout.items():
-        found = episodes[0].obs.get(name)
-        if found is None or found.shape[1:] != spec.shape:
-            have = {n: a.shape[1:] for n, a in episodes[0].obs.items()}
-            raise BadConfig(
-                f"The demonstrations do not fit the task: {name!r} should have shape "
-                f"{spec.shape}, they have {have}. Record them with the same task and cameras."
-            )
+    check_fits(episodes[0], layout)
     frames = sum(len(e.action) + 1 for e in episodes)
     ring = ReplayBuffer(layout, action, 1, frames + 1, seed, stack)
     no, yes = np.zeros(1, np.bool_), np.ones(1, np.bool_)
@@ -65,6 +58,32 @@ def buffer_of(
             nothing = np.zeros_like(episode.action[:1])
             ring.add(nothing, np.zeros(1), no, no, _frame(episodes[number + 1], 0))
     return ring
+
+
+def check_fits(episode: Episode, layout: Layout) -> None:
+    """Refuse an episode that lacks what an observation is made of."""
+    for name, spec in layout.items():
+        found = episode.obs.get(name)
+        if found is None or found.shape[1:] != spec.shape:
+            have = {n: a.shape[1:] for n, a in episode.obs.items()}
+            raise BadConfig(
+                f"The demonstrations do not fit the task: {name!r} should have shape "
+                f"{spec.shape}, they have {have}. Record them with the same task and cameras."
+            )
+
+
+def append(ring: ReplayBuffer, episode: Episode) -> None:
+    """Add a whole episode to a ring of one row; of a marked one only a person's steps are drawn."""
+    steps = len(episode)
+    is_last = np.arange(steps) == steps - 1
+    ring.extend(
+        episode.obs, episode.action, episode.reward, is_last & episode.terminated, is_last,
+        np.ones(steps, np.bool_),
+    )  # fmt: skip
+    if episode.intervention is not None:
+        # Not before: a picture that is not drawn is still part of the stack of the next one.
+        slots = (ring.total - steps + np.arange(steps)) % ring.steps
+        ring.arrays["usable"][slots, 0] = episode.intervention
 
 
 def _frame(episode: Episode, t: int) -> dict:

@@ -15,6 +15,7 @@ from maniple.core.space import flattener
 from maniple.data.episode import Episode
 from maniple.data.lerobot import paths
 from maniple.data.lerobot.read import Dataset
+from maniple.data.take import Take
 
 TRIES_PER_EPISODE = 10
 """Episodes that are played for each that is asked for, before giving up."""
@@ -117,7 +118,7 @@ class _Stage:
         self._flat = flattener(envs.single_observation_space)
         self._next_seed = seed
         self._seeds = np.zeros(envs.num_envs, np.int64)
-        self._takes = [_Take() for _ in range(envs.num_envs)]
+        self._takes = [Take() for _ in range(envs.num_envs)]
         self._tasks: list[str] = [""] * envs.num_envs
         self._begin(np.ones(envs.num_envs, np.bool_))
         if not any(self._tasks) and _has_sentence(envs):
@@ -160,43 +161,10 @@ class _Stage:
         self._expert.reset(rows)
         seen = self._flat(self._obs)
         for row in np.flatnonzero(rows).tolist():
-            self._takes[row] = _Take()
+            self._takes[row] = Take()
             self._takes[row].see(seen, row)
             if "sentence" in info and info["_sentence"][row]:
                 self._tasks[row] = str(info["sentence"][row])
-
-
-class _Take:
-    """One episode while it is played."""
-
-    def __init__(self) -> None:
-        self._obs: dict[str, list[NDArray]] = {}
-        self._actions: list[NDArray] = []
-        self._rewards: list[float] = []
-        self._is_solved = False
-
-    def see(self, obs: Any, row: int) -> None:
-        for name, array in obs.items():
-            # With copy_obs=False the array is written over by the step after next.
-            self._obs.setdefault(name, []).append(np.array(array[row]))
-
-    def add(self, obs: Any, row: int, action: NDArray, reward: float, success: bool) -> None:
-        self.see(obs, row)
-        self._actions.append(action)
-        self._rewards.append(float(reward))
-        self._is_solved |= success
-
-    def episode(self, terminated: bool, truncated: bool, seed: int, task: str) -> Episode:
-        return Episode(
-            {name: np.stack(rows) for name, rows in self._obs.items()},
-            np.stack(self._actions),
-            np.array(self._rewards, np.float32),
-            terminated,
-            truncated,
-            self._is_solved,
-            seed,
-            str(task),
-        )
 
 
 def _has_sentence(envs: Any) -> bool:

@@ -41,6 +41,9 @@ class Episode:
     task: str = ""
     """What the robot was asked to do, in words."""
 
+    intervention: NDArray[np.bool_] | None = None
+    """(T,): the steps that a person chose; None: nobody could step in."""
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "reward", np.asarray(self.reward, np.float32))
         steps = len(self.action)
@@ -50,6 +53,11 @@ class Episode:
             raise BadConfig(
                 f"An episode of {steps} actions needs rewards of shape ({steps},), "
                 f"not {self.reward.shape}."
+            )
+        if self.intervention is not None and self.intervention.shape != (steps,):
+            raise BadConfig(
+                f"An episode of {steps} actions needs marks of interventions of shape ({steps},), "
+                f"not {self.intervention.shape}."
             )
         for name, array in self.obs.items():
             if len(array) != steps + 1:

@@ -109,6 +109,10 @@ class DemoConfig:
     demos: int = 0
     """Episodes to record from the task's scripted expert before training."""
 
+    demos_from: Path | None = None
+    """Dataset that is being written, as 'maniple view' does: whole episodes are learned from as
+    they arrive, of marked ones the steps that a person chose."""
+
     demo_share: float = 0.5
     """Part of every batch that is demonstrations."""
 

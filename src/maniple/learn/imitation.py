@@ -59,6 +59,8 @@ class Imitator:
         self.agent = make_agent(config, layout, action, seed)
         self.agent.sync = ranks.average if ranks.world_size > 1 else None
         self.device: torch.device = self.agent.device
+        if config.demos.demos_from is not None:
+            raise BadConfig("BC learns from a dataset that is whole: name it with --demo-path.")
         shown = demonstrations(config)
         if not shown:
             raise BadConfig("BC needs demonstrations: name --demo-path, or record with --demos 50.")

@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from maniple.core.spec import ArraySpec, Layout
+from maniple.data.arriving import ArrivingDemos
 from maniple.data.demo_mix import DemoMix, buffer_of
 from maniple.data.replay_buffer import ReplayBuffer
 from maniple.learn.config import TrainConfig
@@ -41,6 +42,13 @@ class OffPolicyLearner:
         )
         shown = demonstrations(config)
         demos = buffer_of(shown, layout, action, seed + 1, stack) if shown else None
+        self._arriving: ArrivingDemos | None = None
+        if config.demos.demos_from is not None:
+            self._arriving = ArrivingDemos(
+                config.demos.demos_from, layout, action, replay.replay_buffer_capacity, seed + 1,
+                stack, shown,
+            )  # fmt: skip
+            demos = self._arriving.ring
         self._mix = DemoMix(self.replay, demos, config.demos.demo_share)
         self.steps = 0
         self._config = config
@@ -70,6 +78,8 @@ class OffPolicyLearner:
         discount = self._config.agent.discount
         if self.steps < config.training_starts:
             return 0
+        if self._arriving is not None:
+            self._arriving.look()
         if self.agent.updates == 0:
             self.agent.calibrate(self._mix.sample(CALIBRATED_ON, discount).obs)
         due = self._due(new_steps)
@@ -96,7 +106,9 @@ class OffPolicyLearner:
 
     def metrics(self) -> dict[str, float]:
         """What the last update found."""
-        return self._metrics
+        if self._arriving is None:
+            return self._metrics
+        return {**self._metrics, "demos/episodes": self._arriving.taken}
 
     def state(self) -> State:
         """Return everything but the replay."""
@@ -107,7 +119,8 @@ class OffPolicyLearner:
             "updates_owed": self._due.owed,
             "metrics": self._metrics,
             "replay_rng": self.replay.rng_state(),
-            "demo_rng": demos.rng_state() if demos else None,
+            "demo_rng": demos.rng_state() if demos is not None else None,
+            "demo_episodes": self._arriving.taken if self._arriving is not None else 0,
         }
 
     def load_state(self, state: State) -> None:
@@ -117,5 +130,7 @@ class OffPolicyLearner:
         self._due.owed = state["updates_owed"]
         self._metrics = state["metrics"]
         self.replay.set_rng_state(state["replay_rng"])
+        if self._arriving is not None:
+            self._arriving.take_until(state.get("demo_episodes", 0))
         if self._mix.demos is not None and state["demo_rng"]:
             self._mix.demos.set_rng_state(state["demo_rng"])

@@ -67,6 +67,11 @@ class Policy:
                 )
         return self._agent.act({n: np.asarray(obs[n]) for n in self.needs}, explore=False)
 
+    def load(self, checkpoint: Checkpoint, weights: Mapping[str, NDArray] | None = None) -> None:
+        """Act as a newer checkpoint of the same run does; `weights`: what acting needs of it."""
+        self._agent.load_weights(dict(acting_weights(checkpoint) if weights is None else weights))
+        self.checkpoint = checkpoint
+
     def envs(self, num_envs: int, **more: Any) -> Any:
         """Make environments as the run had them."""
         return make_envs(self.config.replace(workers=None, engine="auto"), num_envs, **more)

@@ -92,6 +92,8 @@ def _write_npz(datasets: list[Any], options: Options) -> int:
             name: np.asarray(getattr(episode, name))
             for name in ("action", "reward", "terminated", "truncated", "success", "seed", "task")
         }
+        if episode.intervention is not None:
+            arrays["intervention"] = episode.intervention
         np.savez_compressed(options.out / f"episode_{number:06d}.npz", **arrays)
         written += 1
     return written

@@ -21,7 +21,7 @@ def write_dataset(
     episodes: Iterable[Episode],
     total: int,
     tally: Callable[[], Tally] | None = None,
-    renderer: str | None = None,
+    origin: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     """Write all episodes, print where they are, and return the answer of the verb.
 
@@ -31,7 +31,7 @@ def write_dataset(
         robot: The robot's name, for the dataset's metadata.
         episodes: Played or read one by one, while they are written; WindowClosed ends them.
         total: How many there will be, for the progress bar.
-        renderer: What drew the pictures, if we know.
+        origin: Where they come from, as `origin_of` tells it.
         tally: Returns how many were played and solved; None: every episode was, and is written.
     """
     from maniple.cli.demos.keyboard import WindowClosed
@@ -41,7 +41,6 @@ def write_dataset(
 
     start = time.perf_counter()
     recorded = 0
-    origin = {} if renderer is None else {"renderer": renderer}
     with (
         DatasetWriter(options.out, fps, robot, origin) as writer,
         bar(options.task, total, not options.json) as tick,
@@ -72,6 +71,14 @@ def write_dataset(
             f"Look at them with: maniple demos info {options.out}"
         )
     return answer
+
+
+def origin_of(task: str, envs: Any) -> dict[str, str]:
+    """Tell what is needed to play an episode again: the task, its control, who drew."""
+    from maniple.registry import canonical
+
+    named = {"control": envs.metadata.get("arm_mode"), "renderer": envs.metadata.get("renderer")}
+    return {"task": canonical(task)} | {k: str(v) for k, v in named.items() if v}
 
 
 def rlbench_episode(demo: dict[str, Any]) -> Episode:

@@ -75,14 +75,14 @@ def run(options: Options) -> dict[str, Any]:
 
 def _run_mujoco(options: Options) -> dict[str, Any]:
     from maniple.cli.bench.run import pictures
-    from maniple.cli.demos.dataset import write_dataset
+    from maniple.cli.demos.dataset import origin_of, write_dataset
     from maniple.data.demos import Tally, collect
     from maniple.registry import expert, find, make_vec
 
     rows = 1 if options.keyboard else min(options.num_envs, options.episodes)
     settings = pictures(options.task, options.cameras, options.image_size)
     if options.keyboard:
-        from maniple.cli.demos.keyboard import LONG_EPISODE
+        from maniple.view.keys import LONG_EPISODE
 
         settings |= {"control": "ee", "max_episode_steps": LONG_EPISODE, "engine": "native"}
     else:
@@ -106,7 +106,7 @@ def _run_mujoco(options: Options) -> dict[str, Any]:
         fps, robot = envs.metadata["render_fps"], find(options.task).robot.name
         return write_dataset(
             options, fps, robot, episodes, options.episodes, tally=lambda: tallies[-1],
-            renderer=envs.metadata.get("renderer"),
+            origin=origin_of(options.task, envs),
         )  # fmt: skip
 
 

@@ -67,54 +67,31 @@ class Page:
     """A page with one node of splats for each body, and the cameras of the model."""
 
     def __init__(self, scene: Scene, source: PoseSource, port: int) -> None:
-        import numpy as np
-        import viser
-
-        from maniple.splat.compiled import CompiledScene
+        from maniple.view.server import PageServer
+        from maniple.view.splats import Splats
 
         # Only this machine may look: there is no password.
-        self._server = viser.ViserServer(host="127.0.0.1", port=port, verbose=False)
-        self.port = self._server.get_port()
+        self._server = PageServer(port=port)
+        self.port = self._server.port
         self._source = source
-        self._compiled = compiled = CompiledScene(scene, source.model)
-        self._nodes = []
-        self.gaussians = 0
-        for number, group in enumerate(compiled.bound):
-            factor = group.factors
-            node = self._server.scene.add_gaussian_splats(
-                f"/splats/{number}",
-                centers=group.cloud.means,
-                covariances=(factor @ factor.transpose(0, 2, 1)).astype(np.float32),
-                rgbs=np.clip(self._colours(group), 0, 1).astype(np.float32),
-                opacities=group.cloud.opacities[:, None],
-            )
-            self._nodes.append((group.body, node))
-            self.gaussians += len(group.cloud)
+        self._splats = Splats(self._server.viser.scene, scene, source)
+        self.gaussians = self._splats.gaussians
         self._add_cameras()
         self.show(0)
-
-    def _colours(self, group: Any) -> Any:
-        """Colours as the first camera sees them: the page has neither harmonics nor lights."""
-        from maniple.splat.raster import Raster
-        from maniple.splat.reference import colours_of
-        from maniple.splat.structs import ROW_FIELDS
-
-        fields = {name: self._source.field(name) for name in ROW_FIELDS}
-        row = {name: array[0] if has else array for name, (array, has) in fields.items()}
-        raster = Raster(self._compiled, self._source, layer_bytes=0)
-        return colours_of(self._compiled, group, row, raster.camera(row, -1, (64, 64)))[0]
 
     def _add_cameras(self) -> None:
         import numpy as np
 
         from maniple.splat.align import FLIP
         from maniple.splat.cloud import quats_of
+        from maniple.view.splats import look_from
 
+        viser = self._server.viser
         pos, mat = (self._source.field(name)[0][0] for name in ("cam_xpos", "cam_xmat"))
         model = self._source.model
         for camera in range(model.ncam):
             turn = mat[camera].reshape(3, 3) @ FLIP
-            self._server.scene.add_camera_frustum(
+            viser.scene.add_camera_frustum(
                 f"/cameras/{model.camera(camera).name or camera}",
                 fov=float(np.radians(model.cam_fovy[camera])),
                 aspect=1.0,
@@ -122,11 +99,7 @@ class Page:
                 wxyz=quats_of(turn[None])[0],
                 position=pos[camera],
             )
-        # From behind the first camera, at what it looks at.
-        back = mat[0].reshape(3, 3)[:, 2]
-        self._server.initial_camera.position = tuple((pos[0] + 0.4 * back).tolist())
-        self._server.initial_camera.look_at = tuple((pos[0] - 0.5 * back).tolist())
-        self._server.initial_camera.up = (0.0, 0.0, 1.0)
+        look_from(viser, pos[0], mat[0].reshape(3, 3)[:, 2])
 
     def show(self, frame: int) -> None:
         """Put every body where it is in one of the source's states."""
@@ -134,10 +107,8 @@ class Page:
 
         row = frame % len(self._source)
         xpos, xmat = (self._source.field(name)[0][row] for name in ("xpos", "xmat"))
-        for body, node in self._nodes:
-            node.position = xpos[body]
-            node.wxyz = quats_of(xmat[body].reshape(1, 3, 3))[0]
+        self._splats.move(xpos, quats_of(xmat.reshape(-1, 3, 3)))
 
     def close(self) -> None:
         """Stop serving."""
-        self._server.stop()
+        self._server.close()

@@ -39,6 +39,9 @@ ANSWERS = {
 }
 """What followed each action; the flags are set in the last row only."""
 
+INTERVENTION = "intervention"
+"""Column that marks the steps that a person chose, where one could step in."""
+
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
@@ -73,6 +76,9 @@ class Features:
     has_next: bool = True
     """The table also has what was seen after each action."""
 
+    is_marked: bool = False
+    """The table marks the steps that a person chose."""
+
     @classmethod
     def of(cls, episode: Episode) -> Features:
         """Decide where every array of an episode goes."""
@@ -98,9 +104,8 @@ class Features:
         shape = episode.action.shape[1:]
         if len(shape) > 1:
             raise BadConfig(f"A dataset holds actions that are vectors, not of shape {shape}.")
-        return cls(
-            packed, single, films, Column("action", _dtype("action", episode.action.dtype), shape)
-        )
+        action = Column("action", _dtype("action", episode.action.dtype), shape)
+        return cls(packed, single, films, action, is_marked=episode.intervention is not None)
 
     @classmethod
     def from_info(cls, described: Mapping[str, Any]) -> Features:
@@ -126,7 +131,7 @@ class Features:
         has_next = all(
             key in described for key in ["next.terminated", *(NEXT + key for key in keys)]
         )
-        return cls(packed, single, films, action, has_next)
+        return cls(packed, single, films, action, has_next, INTERVENTION in described)
 
     @property
     def columns(self) -> list[Column]:
@@ -151,7 +156,8 @@ class Features:
         action = self.action
         names = _words("action", action.shape)
         described["action"] = _feature(action.dtype, action.shape, names, {"action": action.shape})
-        for key, dtype in (ANSWERS | COUNTERS).items():
+        marks = {INTERVENTION: "bool"} if self.is_marked else {}
+        for key, dtype in (marks | ANSWERS | COUNTERS).items():
             described[key] = {"dtype": dtype, "shape": [1], "names": None}
         return described
 

@@ -15,7 +15,7 @@ from maniple.core.errors import BadConfig, ManipleError, one_line
 from maniple.core.optional import require
 from maniple.data.episode import NO_SEED, Episode
 from maniple.data.lerobot import meta, paths
-from maniple.data.lerobot.features import Features
+from maniple.data.lerobot.features import INTERVENTION, Features
 from maniple.data.lerobot.film import read_film
 from maniple.data.lerobot.table import UNREADABLE, numbers, read_whole, seen
 
@@ -163,12 +163,15 @@ class _Ending:
         self.terminated = flag("next.terminated" if "next.terminated" in names else "next.success")
         self.truncated = flag("next.truncated") or not self.terminated
         self.seed = int(last["episode_seed"]) if "episode_seed" in names else NO_SEED
+        self.marks = None
+        if INTERVENTION in names:
+            self.marks = table[INTERVENTION].to_numpy().astype(np.bool_)
         self.task = int(last["task_index"])
 
 
 def _closed(obs: dict[str, NDArray], action: NDArray, end: _Ending, task: str) -> Episode:
     """Give every array T + 1 rows, or take the last action away."""
-    steps, reward = len(action), end.reward
+    steps, reward, marks = len(action), end.reward, end.marks
     if any(len(array) == steps for array in obs.values()):
         if end.terminated:
             obs = {
@@ -178,4 +181,7 @@ def _closed(obs: dict[str, NDArray], action: NDArray, end: _Ending, task: str) -
         else:
             obs = {name: array[:steps] for name, array in obs.items()}
             action, reward = action[:-1], reward[:-1]
-    return Episode(obs, action, reward, end.terminated, end.truncated, end.success, end.seed, task)
+            marks = None if marks is None else marks[:-1]
+    return Episode(
+        obs, action, reward, end.terminated, end.truncated, end.success, end.seed, task, marks
+    )

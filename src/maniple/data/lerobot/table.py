@@ -15,7 +15,7 @@ from maniple.core.atomic import replacing
 from maniple.core.errors import BadConfig, one_line
 from maniple.core.optional import require
 from maniple.data.episode import Episode
-from maniple.data.lerobot.features import NEXT, STATE, Column, Features
+from maniple.data.lerobot.features import INTERVENTION, NEXT, STATE, Column, Features
 
 ABOUT = b"maniple"
 """Key of the table's own facts, from which the dataset's can be made again."""
@@ -46,6 +46,8 @@ def to_table(episode: Episode, features: Features, fps: int, about: dict[str, An
     }
     columns["next.reward"] = pa.array(episode.reward)
     columns |= {key: pa.array(flag) for key, flag in flags.items()}
+    if episode.intervention is not None:
+        columns[INTERVENTION] = pa.array(episode.intervention)
     columns["episode_seed"] = _constant(episode.seed, steps)
     columns["timestamp"] = pa.array((np.arange(steps) / fps).astype(np.float32))
     columns["frame_index"] = pa.array(np.arange(steps, dtype=np.int64))

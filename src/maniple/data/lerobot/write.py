@@ -236,4 +236,7 @@ def _difference(old: Features, new: Features, root: Path) -> str:
                 f"{key!r} is {here.get(key, 'missing')} in this episode and "
                 f"{there.get(key, 'missing')} in {root}; use another folder."
             )
+    if old.is_marked != new.is_marked:
+        there = "marks" if old.is_marked else "does not mark"
+        return f"{root} {there} the steps that a person chose, unlike this episode; use another."
     return f"The arrays of this episode are named otherwise than those in {root}."

@@ -1,0 +1,104 @@
+"""Demonstrations that arrive while they are learned from."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from maniple.core.errors import BadConfig, ManipleError
+from maniple.core.spec import ArraySpec, Layout
+from maniple.data.demo_mix import append, check_fits
+from maniple.data.episode import Episode
+from maniple.data.lerobot import paths
+from maniple.data.lerobot.read import Dataset
+from maniple.data.replay_buffer import ReplayBuffer
+
+LOOK_S = 1.0
+"""Seconds between two looks at the folder."""
+
+
+class ArrivingDemos:
+    """A replay that is filled with the whole episodes of a dataset, as they are written.
+
+    Of an episode in which a person could step in, only the person's own steps are learned from:
+    what the policy did is no demonstration.
+
+    Args:
+        folder: The dataset; it need not be there yet.
+        layout: What an observation is made of.
+        action: What an action is.
+        capacity: Transitions to keep.
+        first: Demonstrations that are there from the beginning.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        layout: Layout,
+        action: ArraySpec,
+        capacity: int,
+        seed: int = 0,
+        stack: int = 1,
+        first: list[Episode] | None = None,
+    ) -> None:
+        if folder.is_file():
+            raise BadConfig(f"demos_from is {folder}, a file; give the folder of a dataset.")
+        self.folder, self.layout = folder, layout
+        self.ring = ReplayBuffer(layout, action, 1, capacity, seed, stack)
+        self.taken = 0
+        """Episodes of the dataset that have been read."""
+        self._has_pictures = any(spec.image is not None for spec in layout.values())
+        self._next_look_s = 0.0
+        self._has_warned = False
+        for episode in first or ():
+            self._add(episode)
+
+    def look(self) -> int:
+        """Take in what was written since the last look; return how many episodes."""
+        now_s = time.monotonic()
+        if now_s < self._next_look_s:
+            return 0
+        self._next_look_s = now_s + LOOK_S
+        return len(self._take(None))
+
+    def take_until(self, count: int) -> None:
+        """Read the first `count` episodes, as a run had that goes on now.
+
+        Raises:
+            BadConfig: They are not there any more.
+        """
+        self._take(count)
+        if self.taken < count:
+            raise BadConfig(
+                f"The run had learned from {count} episodes of {self.folder}, and there are "
+                f"{self.taken}. Bring them back, or begin another --run-dir."
+            )
+
+    def _take(self, until: int | None) -> list[Episode]:
+        for episode in (found := self._read(until)):
+            self._add(episode)
+            self.taken += 1
+        return found
+
+    def _read(self, until: int | None) -> list[Episode]:
+        if not (self.folder / paths.INFO_PATH).is_file():
+            return []
+        try:
+            dataset = Dataset(self.folder, self._has_pictures)
+            last = len(dataset) if until is None else min(until, len(dataset))
+            return [dataset[k] for k in range(self.taken, last)]
+        except (ManipleError, OSError) as error:
+            # Between two files of one change, as a rule: the next look tells.
+            if not self._has_warned:
+                self._has_warned = True
+                warnings.warn(f"{self.folder} cannot be read just now: {error}", stacklevel=4)
+            return []
+
+    def _add(self, episode: Episode) -> None:
+        check_fits(episode, self.layout)
+        marks = episode.intervention
+        if marks is None or np.any(marks):
+            append(self.ring, episode)

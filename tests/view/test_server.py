@@ -1,0 +1,83 @@
+"""Who may look at the page: this machine, or whoever has the token."""
+
+import socket
+from urllib.error import HTTPError
+from urllib.request import HTTPCookieProcessor, Request, build_opener, urlopen
+
+import pytest
+
+from maniple.core.errors import BadConfig
+
+viser = pytest.importorskip("viser")
+pytestmark = pytest.mark.alone
+
+
+def listening():
+    import psutil
+
+    mine = [c for c in psutil.Process().net_connections() if c.status == "LISTEN"]
+    return {(c.laddr.ip, c.laddr.port) for c in mine}
+
+
+def test_only_this_machine_is_served():
+    from maniple.view.server import PageServer
+
+    before = listening()
+    server = PageServer(port=0)
+    try:
+        assert listening() - before == {("127.0.0.1", server.port)}
+        assert urlopen(server.url).status == 200
+    finally:
+        server.close()
+    assert not listening() - before
+
+
+def test_others_need_the_token():
+    from maniple.view.server import PageServer
+
+    before = listening()
+    server = PageServer("0.0.0.0", 0, "a" * 20)
+    try:
+        outside = [(ip, port) for ip, port in listening() - before if ip != "127.0.0.1"]
+        assert outside == [("0.0.0.0", server.port)]
+        url = f"http://127.0.0.1:{server.port}"
+        for path in ("/", "/?token=", "/?token=wrong", "/index.html?token=%FF"):
+            with pytest.raises(HTTPError, match="403"):
+                urlopen(url + path)
+        upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Cookie": "maniple_token=no",
+                   "Sec-WebSocket-Key": "x" * 22 + "==", "Sec-WebSocket-Version": "13"}  # fmt: skip
+        with pytest.raises(HTTPError, match="403"):
+            urlopen(Request(url, headers=upgrade))
+        page = build_opener(HTTPCookieProcessor()).open(f"{url}/?token={'a' * 20}")
+        assert page.status == 200 and b"<html" in page.read()
+        from websockets.sync.client import connect
+
+        headers, version = {"Cookie": f"maniple_token={'a' * 20}"}, f"viser-v{viser.__version__}"
+        with connect(
+            url.replace("http", "ws"), additional_headers=headers, subprotocols=[version]
+        ) as talk:
+            assert len(talk.recv(timeout=20)) > 16
+        # Rubbish, and somebody who says nothing, are dropped.
+        for rubbish in (b"\r\n\r\n", b"GET\r\n\r\n", b"\xff" * 40 + b"\r\n\r\n", b"x" * 40_000):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=10) as talk:
+                talk.sendall(rubbish)
+                talk.shutdown(socket.SHUT_WR)
+                answer = talk.recv(100)
+                assert answer == b"" or b"403" in answer
+    finally:
+        server.close()
+    assert not listening() - before
+
+
+def test_bad_addresses_are_refused():
+    from maniple.view.server import PageServer
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(BadConfig, match="ssh -L"):
+            PageServer(port=taken.getsockname()[1])
+    for host, port, token in (("203.0.113.7", 0, None), ("no such host", 0, None),
+                              ("127.0.0.1", 70000, None), ("0.0.0.0", 0, "short")):  # fmt: skip
+        with pytest.raises(BadConfig):
+            PageServer(host, port, token)
