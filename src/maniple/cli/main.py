@@ -29,6 +29,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "bench limit": ("maniple.cli.bench.limit", "Measure what the physics alone would allow."),
     "bench sweep": ("maniple.cli.bench.sweep", "Find the fastest setting here, beside peers."),
     "bench trace": ("maniple.cli.bench.trace", "Show where the time of every step goes."),
+    "record": ("maniple.cli.record", "Record a policy: a dataset, and states to draw again."),
+    "replay": ("maniple.cli.replay", "Draw recorded episodes again, with any camera or renderer."),
     "demos record": ("maniple.cli.demos.record", "Record an expert, or yourself, as a dataset."),
     "demos info": ("maniple.cli.demos.info", "Show what a dataset holds."),
     "splat bake": ("maniple.cli.splat.bake", "Cover a task's scene with Gaussian splats."),

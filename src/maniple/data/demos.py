@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -15,6 +15,7 @@ from maniple.core.space import flattener
 from maniple.data.episode import Episode
 from maniple.data.lerobot import paths
 from maniple.data.lerobot.read import Dataset
+from maniple.data.sim_states import STATE_PARTS, SimStates
 
 TRIES_PER_EPISODE = 10
 """Episodes that are played for each that is asked for, before giving up."""
@@ -47,6 +48,7 @@ def collect(
     seed: int = 0,
     only_successes: bool = True,
     on_end: Callable[[Tally], None] | None = None,
+    with_states: bool = False,
 ) -> Iterator[Episode]:
     """Play episodes and yield them in the order of their seeds: seed, seed + 1, ...
 
@@ -60,6 +62,7 @@ def collect(
         seed: Seed of the first episode.
         only_successes: Leave out episodes in which the task was not solved.
         on_end: Called after every episode that was played.
+        with_states: Keep the simulator's states too, from which episodes can be drawn again.
 
     Raises:
         ManipleError: Ten times as many episodes were played, and too few were solved.
@@ -68,7 +71,7 @@ def collect(
         raise BadConfig(f"episodes is {episodes}; it must be 1 or larger.")
     if getattr(envs.metadata.get("autoreset_mode"), "value", "") == "SameStep":
         raise BadConfig("collect() needs the final observation: make the envs without SameStep.")
-    stage = _Stage(envs, expert, seed)
+    stage = _Stage(envs, expert, seed, with_states)
     waiting: dict[int, Episode | None] = {}
     yielded = played = solved = 0
     due = seed
@@ -111,8 +114,9 @@ def datasets_in(folder: str | Path) -> list[Path]:
 class _Stage:
     """Rows that play, each its episode, and what they have seen so far."""
 
-    def __init__(self, envs: Any, expert: Expert, seed: int) -> None:
+    def __init__(self, envs: Any, expert: Expert, seed: int, with_states: bool) -> None:
         self._envs = envs
+        self._with_states = with_states
         self._expert = expert
         self._flat = flattener(envs.single_observation_space)
         self._next_seed = seed
@@ -133,6 +137,7 @@ class _Stage:
         seen = self._flat(self._obs)
         for row, take in enumerate(self._takes):
             take.add(seen, row, kept[row], reward[row], bool(success[row]))
+        self._keep_states(range(len(self._takes)))
         ended, lost = terminated | truncated, lost_rows(info)
         done: dict[int, Episode | None] = {}
         for row in np.flatnonzero(ended).tolist():
@@ -164,6 +169,13 @@ class _Stage:
             self._takes[row].see(seen, row)
             if "sentence" in info and info["_sentence"][row]:
                 self._tasks[row] = str(info["sentence"][row])
+        self._keep_states(np.flatnonzero(rows).tolist())
+
+    def _keep_states(self, rows: Sequence[int]) -> None:
+        if self._with_states:
+            for row, state in zip(rows, self._envs.get_state(list(rows)), strict=True):
+                kept = {name: state[name] for name in STATE_PARTS if name in state}
+                self._takes[row].states.append(kept)
 
 
 class _Take:
@@ -174,6 +186,7 @@ class _Take:
         self._actions: list[NDArray] = []
         self._rewards: list[float] = []
         self._is_solved = False
+        self.states: list[dict[str, Any]] = []
 
     def see(self, obs: Any, row: int) -> None:
         for name, array in obs.items():
@@ -196,6 +209,7 @@ class _Take:
             self._is_solved,
             seed,
             str(task),
+            SimStates.of(self.states) if self.states else None,
         )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
+from maniple.data.sim_states import SimStates
 
 NO_SEED = -1
 """The seed of an episode that was not begun from one, as on a real robot."""
@@ -40,6 +41,9 @@ class Episode:
 
     task: str = ""
     """What the robot was asked to do, in words."""
+
+    states: SimStates | None = None
+    """The simulator's states, one for each observation, where they were asked for."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reward", np.asarray(self.reward, np.float32))

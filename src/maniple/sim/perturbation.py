@@ -23,6 +23,11 @@ KINDS: Mapping[str, str] = {
 }
 """What may differ, and what its number means: each row draws within ± that number."""
 
+USUAL: Mapping[str, float] = {
+    "background": 0.2, "object_colour": 0.2, "light": 0.4, "camera": 0.02, "start": 0.1,
+}  # fmt: skip
+"""How far each kind goes unless a number is given."""
+
 
 def check_kinds(names: Sequence[str]) -> None:
     """Refuse a kind that does not exist."""

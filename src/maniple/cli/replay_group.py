@@ -1,0 +1,63 @@
+"""Rows of a task in this process, into which recorded states are put."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maniple.core.errors import BadConfig, ManipleError
+
+
+def make_group(task: str, settings: dict[str, Any], rows: int) -> Any:
+    """Build rows of a task as make_vec would, without an engine around them."""
+    from maniple.core.rank import Rank
+    from maniple.registry import recipe
+
+    try:
+        made_of = recipe(task, dict(settings))
+        if made_of.needs_own_process:
+            raise BadConfig("States of CoppeliaSim cannot be recorded or drawn again.")
+        return made_of.group(rows, Rank.here().num_cpus())
+    except ManipleError:
+        raise
+    except (TypeError, ValueError) as error:
+        # Settings may come from a file that somebody wrote by hand.
+        raise BadConfig(f"{task} cannot be made with these settings: {error}.") from None
+
+
+def group_model(group: Any) -> Any:
+    """Return the model that a group simulates."""
+    row = group.row(0)
+    return row.model if hasattr(row, "model") else row.physics.model
+
+
+class Shots:
+    """Pictures of recorded episodes by camera, (rows, height, width, 3), some steps apart."""
+
+    def __init__(
+        self, group: Any, trajectories: Sequence[Any], settings: dict[str, Any], every: int
+    ) -> None:
+        self.cameras: tuple[str, ...] = tuple(settings["cameras"])
+        self._group, self._trajectories, self._every = group, trajectories, every
+        self._size = settings["image_size"]
+
+    def __iter__(self) -> Iterator[tuple[int, dict[str, NDArray[np.uint8]]]]:
+        from maniple.data.redraw import Redrawing
+
+        names = getattr(self._group.row(0).task, "picture_names", {})
+        drawing = Redrawing(self._group, self._trajectories)
+        for step, arrays in enumerate(drawing.frames(self._every)):
+            pictures = {camera: self._picture(arrays, names, camera) for camera in self.cameras}
+            yield step * self._every, pictures
+
+    def _picture(self, arrays: Any, names: Any, camera: str) -> NDArray[np.uint8]:
+        name = names.get(f"{camera}_rgb", f"{camera}_rgb")
+        if name in arrays:
+            return arrays[name]
+        # A per-environment task observes what it likes; it is drawn as render() does.
+        height, width = self._size
+        rows = range(len(self._trajectories))
+        return np.stack([self._group.row(row).render(width, height, camera) for row in rows])
