@@ -159,8 +159,8 @@ def read_trajectory(folder: Path, number: int) -> Trajectory:
         facts["model"],
     )  # fmt: skip
     return Trajectory(
-        origin, states, action, reward, *(facts[name] for name in _TRUTHS), facts["seed"],
-        facts["sentence"], _texts(facts.get("versions")),
+        origin, states, action, reward, facts["terminated"], facts["truncated"], facts["success"],
+        facts["seed"], facts["sentence"], _texts(facts.get("versions")),
     )  # fmt: skip
 
 
