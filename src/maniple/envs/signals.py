@@ -62,8 +62,9 @@ class Signals:
     def _swap(
         self, actions: NDArray, moving: NDArray[np.bool_], elapsed: NDArray
     ) -> tuple[NDArray, NDArray[np.bool_]]:
-        """Keep new actions of rows that move, and return those that are due, with the rows that have none yet."""
-        kept = self._state.note(LATE).reshape(len(elapsed), self._delay, MOST_NUMBERS)
+        """Keep new actions of rows that move; return those that are due, and who has none yet."""
+        shape = (len(elapsed), self._delay, MOST_NUMBERS)
+        kept = self._state.note(LATE).reshape(shape, copy=False)
         at, flat = elapsed % self._delay, actions.reshape(len(actions), -1)
         due = kept[self._rows, at, : flat.shape[1]].astype(actions.dtype)
         waits = elapsed < self._delay

@@ -38,7 +38,7 @@ AXES: Mapping[str, Axis] = {
     "action_delay": Axis("actions arrive so many steps late; until then the robot rests", 1, 50),
     "action_noise": Axis("Gaussian noise on actions: its deviation, of half their range", 0.05),
     "observation_noise": Axis(
-        "Gaussian noise on observed numbers: its deviation, in their own units", 0.005
+        "Gaussian noise on observed numbers: its deviation, in their own units", 0.002
     ),
     "pixel_noise": Axis("Gaussian noise on colour pictures: its deviation, of 255 grey levels", 10),
 }
