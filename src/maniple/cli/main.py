@@ -64,6 +64,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         print(f"maniple {__version__}")
         return 0
+    if words[0] == "--print-completion":
+        return _print_completion(words[1:])
     _leave_printing_to_rank_0()
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
@@ -85,6 +87,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         return 0
+
+
+def _print_completion(shells: list[str]) -> int:
+    from maniple.cli.completion import completion
+    from maniple.core.errors import ManipleError
+
+    try:
+        print(completion(shells[0] if shells else "", VERBS), end="")
+    except ManipleError as error:
+        print(f"maniple: {error}", file=sys.stderr)
+        return 2
+    return 0
 
 
 def _run(words: list[str]) -> int:
@@ -157,5 +171,6 @@ def _overview(family: str = "") -> str:
             *lines,
             "",
             "Every command takes --help, --json (one JSON object as the last line) and --debug.",
+            "Completion: maniple --print-completion bash | zsh | fish.",
         ]
     )

@@ -152,17 +152,18 @@ def _task(trajectory: Any, options: Options) -> str:
 
 def _settings(trajectory: Any, task: str, options: Options) -> dict[str, Any]:
     """Return the recorded settings with other pictures."""
+    from maniple.cli.replay_group import checked
     from maniple.registry import find
 
     settings = {k: v for k, v in trajectory.origin.settings.items() if k != "render_mode"}
-    cameras = options.cameras or tuple(settings.get("cameras") or find(task).cameras[:1])
+    cameras = options.cameras or settings.get("cameras") or find(task).cameras[:1]
     settings |= {"cameras": cameras, "image_kinds": ("rgb",), "quality": options.quality}
     settings |= {"image_size": options.image_size or DEFAULT_SIZE, "render_every": 1}
     if options.renderer is not None:
         settings |= {"renderer": options.renderer, "scene": None}
     if options.scene is not None:
         settings["scene"] = str(options.scene)
-    return settings
+    return checked(task, settings)
 
 
 def _compare(folder: Path, numbers: list[int], options: Options) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,30 @@ def make_group(task: str, settings: dict[str, Any], rows: int) -> Any:
     from maniple.core.rank import Rank
     from maniple.registry import recipe
 
-    try:
+    with _told(task):
         made_of = recipe(task, dict(settings))
         if made_of.needs_own_process:
             raise BadConfig("States of CoppeliaSim cannot be recorded or drawn again.")
         return made_of.group(rows, Rank.here().num_cpus())
+
+
+def checked(task: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings whose cameras and sizes are what they should be."""
+    from maniple.envs.config import EnvConfig
+
+    with _told(task):
+        config = EnvConfig.of({k: v for k, v in settings.items() if k != "backend"})
+    return {**settings, "cameras": config.cameras, "image_size": config.image_size}
+
+
+@contextmanager
+def _told(task: str) -> Iterator[None]:
+    """Settings may come from a file that somebody wrote by hand."""
+    try:
+        yield
     except ManipleError:
         raise
-    except (TypeError, ValueError) as error:
-        # Settings may come from a file that somebody wrote by hand.
+    except (TypeError, ValueError, AttributeError) as error:
         raise BadConfig(f"{task} cannot be made with these settings: {error}.") from None
 
 

@@ -17,14 +17,16 @@ from maniple.core import atomic
 def save_gif(path: Path, frames: Sequence[NDArray[np.uint8]], fps: int) -> None:
     """Write frames (height, width, 3) that repeat for ever, in colours chosen for them."""
     height, width = frames[0].shape[:2]
-    with atomic.replacing(path) as part:
-        with av.open(str(part), "w", format="gif", options={"loop": "0"}) as file:
-            stream = file.add_stream("gif", rate=fps)
-            stream.width, stream.height, stream.pix_fmt = width, height, "pal8"
-            for number, frame in enumerate(_paletted(frames, width, height, fps)):
-                frame.pts, frame.time_base = number, Fraction(1, fps)
-                file.mux(stream.encode(frame))
-            file.mux(stream.encode(None))
+    with (
+        atomic.replacing(path) as part,
+        av.open(str(part), "w", format="gif", options={"loop": "0"}) as file,
+    ):
+        stream = file.add_stream("gif", rate=fps)
+        stream.width, stream.height, stream.pix_fmt = width, height, "pal8"
+        for number, frame in enumerate(_paletted(frames, width, height, fps)):
+            frame.pts, frame.time_base = number, Fraction(1, fps)
+            file.mux(stream.encode(frame))
+        file.mux(stream.encode(None))
 
 
 def _paletted(

@@ -36,7 +36,7 @@ AXES: Mapping[str, Axis] = {
     "gravity": Axis("gravity: a factor of 1 ± this", 0.1, 0.99),
     "servo": Axis("strength of all servos: a factor of 1 ± this", 0.2, 0.99),
     "action_delay": Axis("actions arrive so many steps late; until then the robot rests", 1, 50),
-    "action_noise": Axis("Gaussian noise on actions: its deviation, of half their range", 0.05),
+    "action_noise": Axis("Gaussian noise on actions: its deviation, of half their range", 0.02),
     "observation_noise": Axis(
         "Gaussian noise on observed numbers: its deviation, in their own units", 0.002
     ),
