@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from maniple.cli.eval import Options
     from maniple.report.perturbed_page import Judged
 
-SHEET_SIZE = (120, 160)
+SHEET_SIZE = (112, 150)
 LATER = 25
 """Steps after which the second picture of a sheet is taken."""
 

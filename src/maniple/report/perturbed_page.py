@@ -81,7 +81,7 @@ def write_page(judged: Sequence[Judged], out: Path) -> None:
         for number, one in enumerate(judged):
             page.heading(f"{one.task}, {one.policy}, {one.results[CLEAN].episodes} episodes")
             rows = zip(one.rows(), one.results.values(), strict=True)
-            page.table(HEAD, [told(row, result) for row, result in rows])
+            page.table(HEAD, [told(row, result) for row, result in rows], is_words=True)
             if one.sheet is not None:
                 path = Path(folder) / f"{number}.png"
                 save_png(path, one.sheet)
@@ -90,5 +90,6 @@ def write_page(judged: Sequence[Judged], out: Path) -> None:
     page.table(
         ("perturbation", "meaning", "usual"),
         [(name, axis.about, f"{axis.usual:g}") for name, axis in AXES.items()],
+        is_words=True,
     )
     page.write(out)
