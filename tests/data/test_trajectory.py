@@ -71,9 +71,10 @@ def test_the_facts_are_written_last(tmp_path, monkeypatch):
 
 
 def test_one_writer_at_a_time(tmp_path):
-    with TrajectoryWriter(tmp_path, Origin(LIFT, {}, 25)):
-        with pytest.raises(BadConfig, match="Another process is writing"):
-            TrajectoryWriter(tmp_path, Origin(LIFT, {}, 25))
+    origin = Origin(LIFT, {}, 25)
+    says = pytest.raises(BadConfig, match="Another process is writing")
+    with TrajectoryWriter(tmp_path, origin), says:
+        TrajectoryWriter(tmp_path, origin)
 
 
 def spoiled_npz(path, **arrays):
