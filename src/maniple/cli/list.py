@@ -28,7 +28,9 @@ class Options:
 
 def run(options: Options) -> dict[str, Any]:
     """Print the table and return it."""
-    answer = {"robots": _robots()} if options.robots else {"tasks": _tasks(options.module)}
+    answer: dict[str, Any] = (
+        {"robots": _robots()} if options.robots else {"tasks": _tasks(options.module)}
+    )
     if not options.json:
         _show(answer)
     if options.pictures is not None:

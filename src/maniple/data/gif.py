@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import av
+import av.error
 import av.filter
 import numpy as np
 from numpy.typing import NDArray
