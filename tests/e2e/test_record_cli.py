@@ -158,6 +158,45 @@ def test_what_cannot_be_recorded(inside, tmp_path):
     assert "is a file" in inside("record", REACH, "--out", tmp_path / "file", code=2).err
 
 
+OWN = """
+from pathlib import Path
+import numpy as np
+from gymnasium.spaces import Box, Dict
+import maniple
+
+class Swing(maniple.ExtendedTask):
+    XML_PATH = Path(MODEL)
+    ACTION_SPACE = Box(-1.0, 1.0, (1,), np.float64)
+    OBSERVATION_SPACE = Dict({"speed": Box(-50.0, 50.0, (1,), np.float64)})
+
+    def get_observation(self, physics):
+        return {"speed": physics.data.qvel.copy()}
+
+    def get_reward(self, physics):
+        return 0.0
+
+maniple.register("mine/Swing-v0", Swing)
+"""
+
+
+def test_a_task_of_ones_own(inside, tmp_path, monkeypatch):
+    """It is imported where the user names it, never because a file does."""
+    model = Path(__file__).parents[2] / "examples" / "models" / "pendulum.xml"
+    (tmp_path / "own_swing.py").write_text(OWN.replace("MODEL", repr(str(model))))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("maniple.registry.TASKS", dict(TASKS))
+    task = "own_swing:mine/Swing-v0"
+    words = ["--policy", "random", "--episodes", 2, "--max-episode-steps", 20]
+    inside("record", task, *words, "--out", "r")
+    rewritten(tmp_path / "r", task="elsewhere:mine/Other-v0")
+    assert "add --task elsewhere:" in inside("replay", "r", code=2).err
+    found = answer(inside("replay", "r", "--task", task, "--json", "--image-size", 24, 32))
+    assert found["is_exact"] and len(found["files"]) == 2
+    words += ["--perturb", "mass", "--out", "s"]
+    assert "cannot be perturbed" in inside("record", task, *words, code=2).err
+
+
 @pytest.mark.alone
 def test_ctrl_c_keeps_what_was_told(tmp_path):
     words = [sys.executable, "-m", "maniple.cli", "record", REACH, "--episodes", "5000",

@@ -40,18 +40,18 @@ def record_and_kill(out, episodes, delay_s):
     return [int(line.split("seed ")[1].split(",")[0]) for line in whole]
 
 
-def opened(out):
-    """Return the episodes, after 'maniple data repair' where the dataset asks for it."""
+def opened(out, told):
+    """Return the episodes after 'maniple data repair'; before it, it opens or asks for that."""
     try:
-        return list(Dataset(out))
+        assert set(told) <= {e.seed for e in Dataset(out, with_pictures=False)}
     except BadConfig as error:
         assert "maniple data repair" in str(error)
-        assert repair(out)["ok"]
-        return list(Dataset(out))
+    assert repair(out)["ok"]
+    return list(Dataset(out))
 
 
 def check(out, told):
-    episodes = opened(out)
+    episodes = opened(out, told)
     assert set(told) <= {e.seed for e in episodes}
     assert len({e.seed for e in episodes}) == len(episodes), "no episode twice"
     folder = states_in(out)
@@ -87,14 +87,16 @@ def lerobot_opens(out, episodes):
 
 @pytest.mark.parametrize("kills", [4, pytest.param(200, marks=pytest.mark.slow)])
 def test_kill_9(tmp_path, kills):
-    """Each recording goes on where the one before it was killed."""
-    rng, told = random.Random(kills), []
-    for _ in range(kills):
-        told += record_and_kill(tmp_path / "r", rng.randint(1, 4), rng.uniform(0, 0.05))
-        episodes, states = check(tmp_path / "r", told)
-    frames_are_ours(episodes, states)
-    if LEROBOT:
-        lerobot_opens(tmp_path / "r", episodes)
+    """Each recording goes on where the one before it was killed, ten times."""
+    rng = random.Random(kills)
+    for start in range(0, kills, 10):
+        told, out = [], tmp_path / str(start) / "r"
+        for _ in range(min(10, kills - start)):
+            told += record_and_kill(out, rng.randint(1, 4), rng.uniform(0, 0.05))
+            episodes, states = check(out, told)
+        frames_are_ours(episodes, states)
+        if LEROBOT:
+            lerobot_opens(out, episodes)
 
 
 FULL = """

@@ -153,16 +153,19 @@ def _task(trajectory: Any, options: Options) -> str:
 def _settings(trajectory: Any, task: str, options: Options) -> dict[str, Any]:
     """Return the recorded settings with other pictures."""
     from maniple.cli.replay_group import checked
+    from maniple.envs.extended import is_extended
     from maniple.registry import find
 
     settings = {k: v for k, v in trajectory.origin.settings.items() if k != "render_mode"}
-    cameras = options.cameras or settings.get("cameras") or find(task).cameras[:1]
-    settings |= {"cameras": cameras, "image_kinds": ("rgb",), "quality": options.quality}
-    settings |= {"image_size": options.image_size or DEFAULT_SIZE, "render_every": 1}
+    settings |= {"image_size": options.image_size or DEFAULT_SIZE}
     if options.renderer is not None:
         settings |= {"renderer": options.renderer, "scene": None}
     if options.scene is not None:
         settings["scene"] = str(options.scene)
+    if not is_extended(find(task)):
+        cameras = options.cameras or settings.get("cameras") or find(task).cameras[:1]
+        settings |= {"cameras": cameras, "image_kinds": ("rgb",), "quality": options.quality}
+        settings["render_every"] = 1
     return checked(task, settings)
 
 
@@ -263,14 +266,16 @@ def _film_grid(folder: Path, numbers: list[int], options: Options) -> list[Path]
 
 
 def _open(stack: ExitStack, trajectories: list[Any], options: Options) -> tuple[Any, int]:
-    from maniple.cli.replay_group import Shots, make_group
+    from maniple.cli.replay_group import FREE, Shots, make_group
     from maniple.learn.policy import real_time
 
     task = _task(trajectories[0], options)
     settings = _settings(trajectories[0], task, options)
     group = stack.enter_context(closing(make_group(task, settings, len(trajectories))))
     every, fps = real_time(trajectories[0].origin.fps)
-    return Shots(group, trajectories, settings, every), fps
+    # A per-environment task has no list of cameras; it is seen from afar unless one is named.
+    cameras = settings["cameras"] or options.cameras or (FREE,)
+    return Shots(group, trajectories, cameras, settings["image_size"], every), fps
 
 
 def _write_dataset(folder: Path, numbers: list[int], options: Options, out: Path) -> Path:

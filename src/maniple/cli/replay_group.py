@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig, ManipleError
 
+FREE = "free"
+"""The camera that every model has: all of the scene, from afar."""
+
 
 def make_group(task: str, settings: dict[str, Any], rows: int) -> Any:
     """Build rows of a task as make_vec would, without an engine around them."""
@@ -54,11 +57,16 @@ class Shots:
     """Pictures of recorded episodes by camera, (rows, height, width, 3), some steps apart."""
 
     def __init__(
-        self, group: Any, trajectories: Sequence[Any], settings: dict[str, Any], every: int
+        self,
+        group: Any,
+        trajectories: Sequence[Any],
+        cameras: Sequence[str],
+        size: tuple[int, int],
+        every: int,
     ) -> None:
-        self.cameras: tuple[str, ...] = tuple(settings["cameras"])
-        self._group, self._trajectories, self._every = group, trajectories, every
-        self._size = settings["image_size"]
+        self.cameras = tuple(cameras)
+        self._group, self._trajectories = group, trajectories
+        self._size, self._every = size, every
 
     def __iter__(self) -> Iterator[tuple[int, dict[str, NDArray[np.uint8]]]]:
         from maniple.data.redraw import Redrawing
@@ -75,5 +83,6 @@ class Shots:
             return arrays[name]
         # A per-environment task observes what it likes; it is drawn as render() does.
         height, width = self._size
-        rows = range(len(self._trajectories))
-        return np.stack([self._group.row(row).render(width, height, camera) for row in rows])
+        seen_from = -1 if camera == FREE else camera
+        rows = [self._group.row(row) for row in range(len(self._trajectories))]
+        return np.stack([row.render(width, height, seen_from) for row in rows])
