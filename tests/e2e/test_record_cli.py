@@ -145,6 +145,9 @@ def test_what_cannot_be_replayed(inside, recording, tmp_path):
     assert "not there" in inside("replay", tmp_path / "nowhere", code=2).err
     (tmp_path / "empty").mkdir()
     assert "holds no states" in inside("replay", tmp_path / "empty", code=2).err
+    (tmp_path / "file").write_text("")
+    words = ["--no-check", "--out", tmp_path / "file" / "x"]
+    assert "cannot be made" in inside("replay", recording, *words, code=2).err
     assert "no episode 9" in inside("replay", recording, "--episodes", 9, code=2).err
 
 
@@ -154,7 +157,13 @@ def test_what_cannot_be_recorded(inside, tmp_path):
     assert "never end" in inside("record", "LeRobot-v0", "--policy", "random", *out, code=2).err
     assert "no scripted expert" in inside("record", "LeRobot-v0", *out, code=2).err
     assert "--policy is" in inside("record", REACH, "--policy", "nobody", *out, code=2).err
+    assert "below 2**62" in inside("record", REACH, "--seed", 10**23, *out, code=2).err
     (tmp_path / "file").write_text("")
+    nowhere = tmp_path / "file" / "below"
+    for words in (("record", REACH, "--out"), ("list", "--pictures"),
+                  ("eval", REACH, "--policy", "expert", "--page")):  # fmt: skip
+        error = inside(*words, nowhere / "x", code=2).err
+        assert "cannot be made" in error and error.count("\n") == 1
     assert "is a file" in inside("record", REACH, "--out", tmp_path / "file", code=2).err
 
 

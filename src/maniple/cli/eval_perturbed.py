@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maniple.cli.conditions import CLEAN, Perturb, conditions
+from maniple.cli.out import make_folder, writing
 from maniple.core.errors import BadConfig
 
 if TYPE_CHECKING:
@@ -25,9 +26,11 @@ def evaluate_perturbed(options: Options) -> dict[str, Any]:
 
     if options.planner is not None:
         raise BadConfig("--planner has no meaning with --perturb, --policy, --page or --sheet.")
-    for path in (options.page, options.sheet):
+    for flag, path in (("--page", options.page), ("--sheet", options.sheet)):
         if path is not None and path.is_dir():
             raise BadConfig(f"{path} is a folder; give a file.")
+        if path is not None:
+            make_folder(path.parent, flag)
     asked = conditions(options.perturb)
     subjects = (str(options.checkpoint), *options.also)
     # All of them first: a mistake in the last is told before the first is judged.
@@ -37,16 +40,15 @@ def evaluate_perturbed(options: Options) -> dict[str, Any]:
         judged.append(_judge(player, asked, options))
         if not options.json:
             _show(judged[-1])
-    files = []
-    if options.sheet is not None:
-        from maniple.data.video import save_png
-        from maniple.report.contact_sheet import stacked
+    files = [file for file in (options.sheet, options.page) if file is not None]
+    with writing(" and ".join(map(str, files))):
+        if options.sheet is not None:
+            from maniple.data.video import save_png
+            from maniple.report.contact_sheet import stacked
 
-        save_png(options.sheet, stacked([one.sheet for one in judged if one.sheet is not None]))
-        files.append(options.sheet)
-    if options.page is not None:
-        write_page(judged, options.page)
-        files.append(options.page)
+            save_png(options.sheet, stacked([one.sheet for one in judged if one.sheet is not None]))
+        if options.page is not None:
+            write_page(judged, options.page)
     for file in files if not options.json else ():
         print(f"look at  {file}")
     told = [{"task": o.task, "policy": o.policy, "results": o.rows()} for o in judged]

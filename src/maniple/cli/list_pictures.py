@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maniple.cli.out import make_folder, writing
+
 SIZE = (150, 200)
 GIF_FPS = 12
 MOST_FRAMES = 90
@@ -20,20 +22,19 @@ SHEET = "tasks.png"
 def draw_tasks(ids: Sequence[str], folder: Path, is_shown: bool) -> list[Path]:
     """Write the sheet and the animations; return the files."""
     from maniple.cli.progress import bar
-    from maniple.core.errors import BadConfig
     from maniple.data.gif import save_gif
     from maniple.data.video import save_png
     from maniple.report.contact_sheet import contact_sheet
 
-    if folder.exists() and not folder.is_dir():
-        raise BadConfig(f"{folder} is a file; give a folder with --pictures.")
+    make_folder(folder, "--pictures")
     cards, files = {}, [folder / SHEET]
     with bar("pictures", len(ids), is_shown) as tick:
         for id in ids:
             frames = _play(id)
             cards[id] = [frames[2 * len(frames) // 3]]
             files.append(folder / f"{_file_name(id)}.gif")
-            save_gif(files[-1], frames, GIF_FPS)
+            with writing(str(files[-1])):
+                save_gif(files[-1], frames, GIF_FPS)
             if tick:
                 tick(1)
     save_png(files[0], contact_sheet(cards, columns=5))

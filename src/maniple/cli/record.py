@@ -10,6 +10,11 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from maniple.cli.out import make_folder
+
+MOST_SEED = 2**62
+"""Seeds are kept as whole numbers of 64 bits, and every episode takes the next one."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -81,6 +86,7 @@ def run(options: Options) -> dict[str, Any]:
 
     _check(options)
     player = find_player(options.what, options.policy, best=not options.latest)
+    make_folder(options.out, "--out")
     settings = {**player.settings, **_more_settings(options, player)}
     start, solved, frames = time.perf_counter(), 0, 0
     rows = min(options.num_envs, options.episodes)
@@ -178,6 +184,8 @@ def _check(options: Options) -> None:
             raise BadConfig(f"--{flag} is {getattr(options, name)}; give 1 or more.")
     if options.out.exists() and not options.out.is_dir():
         raise BadConfig(f"{options.out} is a file; give a folder with --out.")
+    if options.seed is not None and not 0 <= options.seed < MOST_SEED:
+        raise BadConfig(f"--seed is {options.seed}; give 0 or more, below 2**62.")
     is_used = (options.out / INFO_PATH).exists() or states_in(options.out) is not None
     if is_used and not options.append:
         raise BadConfig(

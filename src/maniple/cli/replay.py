@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from maniple.cli.out import make_folder, writing
+
 MOST_IN_GRID = 64
 DEFAULT_SIZE = (240, 320)
 
@@ -74,9 +76,13 @@ def run(options: Options) -> dict[str, Any]:
     folder = _states(options.folder)
     numbers = _numbers(folder, options)
     departed = _compare(folder, numbers, options) if options.check else None
-    files = _film(folder, numbers, options) if options.film else []
-    files += _film_grid(folder, numbers, options) if options.grid else []
+    if options.film or options.grid:
+        make_folder(_out(options), "--out")
+    with writing(f"films to {_out(options)}"):
+        files = _film(folder, numbers, options) if options.film else []
+        files += _film_grid(folder, numbers, options) if options.grid else []
     if options.dataset is not None:
+        make_folder(options.dataset, "--dataset")
         files.append(_write_dataset(folder, numbers, options, options.dataset))
     for file in files if not options.json else ():
         print(f"look at  {file}")
@@ -85,6 +91,10 @@ def run(options: Options) -> dict[str, Any]:
         "departures": departed,
         "is_exact": None if departed is None else not departed,
     }  # fmt: skip
+
+
+def _out(options: Options) -> Path:
+    return options.out or options.folder / "replay"
 
 
 def _states(root: Path) -> Path:
@@ -219,7 +229,7 @@ def _film(folder: Path, numbers: list[int], options: Options) -> list[Path]:
     from maniple.cli.progress import bar
     from maniple.data.video import Film
 
-    out, files = options.out or options.folder / "replay", []
+    out, files = _out(options), []
     with bar("films", len(numbers), not options.json) as tick:
         for batch, trajectories in _batches(folder, numbers, options.num_envs):
             with ExitStack() as stack:
@@ -249,7 +259,7 @@ def _film_grid(folder: Path, numbers: list[int], options: Options) -> list[Path]
     batches = list(_batches(folder, chosen, MOST_IN_GRID))
     if len(batches) > 1:
         raise BadConfig("--grid shows episodes of one task and the same settings only.")
-    out, trajectories = options.out or options.folder / "replay", batches[0][1]
+    out, trajectories = _out(options), batches[0][1]
     columns = ceil(sqrt(len(chosen)))
     with ExitStack() as stack:
         shots, fps = _open(stack, trajectories, options)
