@@ -79,6 +79,8 @@ def test_readme_code_runs(number, tmp_path):
         "how-to/demonstrations.md",
         "how-to/other-libraries.md",
         "how-to/piper.md",
+        "how-to/perturb.md",
+        "how-to/record.md",
     ],
 )
 def test_page_runs_top_to_bottom(name, tmp_path):

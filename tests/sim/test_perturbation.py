@@ -82,6 +82,62 @@ def test_what_is_no_perturbation(perturb):
     assert "\n" not in str(error.value)
 
 
-def test_a_task_whose_cameras_stand_still():
-    with pytest.raises(BadConfig, match="cannot perturb 'camera'"):
-        maniple.make_vec("LeRobot-v0", 1, perturb={"camera": 0.1})
+def test_a_task_that_computes_only_what_it_reads():
+    """Its cameras move too: it then computes everything, and to the same numbers."""
+    clean = seen({}, task="LeRobot-v0", steps=2)
+    shots = seen({"camera": 0.1}, task="LeRobot-v0", steps=2)
+    assert (clean[2]["front_rgb"] != shots[2]["front_rgb"]).any((1, 2, 3)).all()
+    assert np.array_equal(clean[2]["qpos"], shots[2]["qpos"])
+
+
+def test_axes_do_not_disturb_each_other():
+    """What an axis draws does not depend on the others, nor on their order."""
+    one = seen({"light": 0.4, "start": 0.1})
+    other = seen({"mass": 0.3, "start": 0.1, "light": 0.4})
+    assert np.array_equal(one[0]["joint_pos"], other[0]["joint_pos"])
+    assert np.array_equal(one[0]["front_rgb"], other[0]["front_rgb"])
+
+
+def test_late_actions():
+    """After two steps of rest the same moves follow, two steps later."""
+    moves = np.random.default_rng(0).uniform(-1, 1, (9, 2, 4)).astype(np.float32)
+    tracks = []
+    for perturb in ({}, {"action_delay": 2}):
+        envs = maniple.make_vec("so101/Reach-v0", 2, perturb=perturb, max_episode_steps=50)
+        envs.reset(seed=1)
+        tracks.append([envs.step(move)[0]["joint_pos"] for move in moves])
+        envs.close()
+    first, late = np.array(tracks[0]), np.array(tracks[1])
+    assert np.abs(late[1] - late[0]).max() < 1e-3 < np.abs(first[1] - first[0]).max()
+    assert np.allclose(late[4:], first[2:7], atol=0.02)
+    assert not np.allclose(late[4:], first[4:], atol=0.02)
+
+
+def test_noise_has_the_size_that_was_asked_for():
+    clean = seen({}, rows=16)[0]
+    noisy = seen({"observation_noise": 0.01, "pixel_noise": 5}, rows=16)[0]
+    gap = noisy["joint_pos"] - clean["joint_pos"]
+    assert 0.008 < gap.std() < 0.012 and abs(gap.mean()) < 0.004
+    pixels = noisy["front_rgb"].astype(int) - clean["front_rgb"]
+    inside = (clean["front_rgb"] > 30) & (clean["front_rgb"] < 225)
+    assert 4.5 < pixels[inside].std() < 5.5
+
+
+def test_things_lie_apart_from_the_task_s_own():
+    envs = maniple.make_vec("so101/PushCube-v0", 6, perturb={"distractors": 5})
+    envs.reset(seed=0)
+    for state, model in zip(envs.get_state(), envs.get_attr("model"), strict=True):
+        names = [model.body(k).name for k in range(model.nbody)]
+        places = {name: state["xpos"][k] for k, name in enumerate(names)}
+        laid = [places[name] for name in names if name.startswith("distractor.")]
+        assert len(laid) == 5 and min(place[2] for place in laid) > 0
+        for k, place in enumerate(laid):
+            assert np.hypot(*(place - places["cube"])[:2]) > 0.03
+            assert all(np.hypot(*(place - other)[:2]) > 0.08 for other in laid[:k])
+    envs.close()
+
+
+@pytest.mark.parametrize("perturb", [{"action_delay": 1.5}, {"mass": 1.0}, {"distractors": 99}])
+def test_what_is_too_much(perturb):
+    with pytest.raises(BadConfig, match="perturb"):
+        maniple.make_vec("so101/PushCube-v0", 1, perturb=perturb)

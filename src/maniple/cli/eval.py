@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,23 @@ class Options:
     """What to evaluate."""
 
     checkpoint: Path
-    """A run folder, or one of its checkpoints."""
+    """A run folder, or one of its checkpoints; with --policy also a task."""
+
+    also: tuple[str, ...] = ()
+    """More of them, each judged in the same way, under --perturb."""
+
+    policy: str | None = None
+    """expert or random: judge that instead of a trained policy."""
+
+    perturb: str = "none"
+    """Perturbations to judge under as well, each beside the clean episodes of the same seeds, as in
+    light=0.4,camera (a plus sign joins several to one: light+camera); all, or none."""
+
+    page: Path | None = None
+    """Write an HTML page of the results under --perturb."""
+
+    sheet: Path | None = None
+    """Write a PNG that shows what each perturbation looks like."""
 
     num_envs: int = 16
     """Environments at once; the result does not depend on it. The planner plays all at once."""
@@ -50,8 +67,10 @@ class Options:
 
 def prepare(verb: str, words: list[str]) -> list[str]:
     """Take '--checkpoint_path', as SERL's evaluation calls it, and a path without a flag."""
-    if words and not words[0].startswith("-"):
-        words = ["--checkpoint", *words]
+    named = list(takewhile(lambda word: not word.startswith("-"), words))
+    if named:
+        more = ["--also", *named[1:]] if named[1:] else []
+        words = ["--checkpoint", named[0], *more, *words[len(named) :]]
     parts = [word.partition("=") for word in words]
     names = ("--checkpoint_path", "--checkpoint-path")
     return [
@@ -61,12 +80,16 @@ def prepare(verb: str, words: list[str]) -> list[str]:
 
 def run(options: Options) -> dict[str, Any]:
     """Evaluate, film, tell."""
-    require("torch")
     if options.num_envs < 1 or options.episodes < 1:
         raise BadConfig(
             f"num_envs is {options.num_envs} and episodes is {options.episodes}; both must be 1 "
             "or larger."
         )
+    if options.perturb != "none" or options.policy or options.sheet or options.page or options.also:
+        from maniple.cli.eval_perturbed import evaluate_perturbed
+
+        return evaluate_perturbed(options)
+    require("torch")
     if options.planner is not None:
         _check_planner(options)
         from maniple.cli.eval_planner import evaluate_planner

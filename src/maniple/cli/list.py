@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
@@ -18,15 +19,31 @@ class Options:
     robots: bool = False
     """Show robots instead of tasks."""
 
+    pictures: Path | None = None
+    """Folder for a sheet of all tasks, and for an animation of each by its expert."""
+
     json: bool = False
     """Print one JSON object instead of a table."""
 
 
 def run(options: Options) -> dict[str, Any]:
     """Print the table and return it."""
-    answer = {"robots": _robots()} if options.robots else {"tasks": _tasks(options.module)}
+    answer: dict[str, Any] = (
+        {"robots": _robots()} if options.robots else {"tasks": _tasks(options.module)}
+    )
     if not options.json:
         _show(answer)
+    if options.pictures is not None:
+        from maniple.cli.list_pictures import draw_tasks
+        from maniple.core.errors import BadConfig
+
+        if options.robots:
+            raise BadConfig("--pictures are of tasks: leave --robots out.")
+        ids = [row["id"] for row in answer["tasks"]]
+        files = draw_tasks(ids, options.pictures, not options.json)
+        answer["pictures"] = [str(file) for file in files]
+        if not options.json:
+            print(f"\nlook at  {files[0]}, and the {len(files) - 1} animations beside it")
     return answer
 
 
@@ -70,28 +87,20 @@ def _first_fingers(robot: Any) -> list[str]:
 
 
 def _show(answer: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from maniple.cli.table import lines
 
-    table = Table(box=None, pad_edge=False)
     if "robots" in answer:
-        for name in ("robot", "joints"):
-            table.add_column(name)
-        for robot in answer["robots"]:
-            table.add_row(robot["name"], ", ".join(robot["joints"]))
-    else:
-        for name in ("task", "robot", "expert", "cameras", "what it is about"):
-            # An id is there to be copied: it is never shortened.
-            is_whole = name in ("task", "robot", "expert")
-            table.add_column(name, no_wrap=is_whole, overflow="ignore" if is_whole else "fold")
-        for task in answer["tasks"]:
-            table.add_row(
-                task["id"],
-                task["robot"],
-                "yes" if task["expert"] else "",
-                ", ".join(task["cameras"]),
-                task["sentence"] + (" (experimental)" if task["experimental"] else ""),
-            )
-    console = Console()
-    # In a pipe there is no screen to fit.
-    console.print(table, width=None if console.is_terminal else 200)
+        rows = [(robot["name"], ", ".join(robot["joints"])) for robot in answer["robots"]]
+        print("\n".join(lines(("robot", "joints"), rows)))
+        return
+    rows = [
+        (
+            task["id"],
+            task["robot"],
+            "yes" if task["expert"] else "",
+            task["sentence"] + (" (experimental)" if task["experimental"] else ""),
+            ", ".join(task["cameras"]),
+        )
+        for task in answer["tasks"]
+    ]
+    print("\n".join(lines(("task", "robot", "expert", "what it is about", "cameras"), rows)))

@@ -30,6 +30,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "bench limit": ("maniple.cli.bench.limit", "Measure what the physics alone would allow."),
     "bench sweep": ("maniple.cli.bench.sweep", "Find the fastest setting here, beside peers."),
     "bench trace": ("maniple.cli.bench.trace", "Show where the time of every step goes."),
+    "record": ("maniple.cli.record", "Record a policy: a dataset, and states to draw again."),
+    "replay": ("maniple.cli.replay", "Draw recorded episodes again, with any camera or renderer."),
     "demos record": ("maniple.cli.demos.record", "Record an expert, or yourself, as a dataset."),
     "demos info": ("maniple.cli.demos.info", "Show what a dataset holds."),
     "splat bake": ("maniple.cli.splat.bake", "Cover a task's scene with Gaussian splats."),
@@ -63,6 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         print(f"maniple {__version__}")
         return 0
+    if words[0] == "--print-completion":
+        return _print_completion(words[1:])
     _leave_printing_to_rank_0()
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
@@ -84,6 +88,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         return 0
+
+
+def _print_completion(shells: list[str]) -> int:
+    from maniple.cli.completion import completion
+    from maniple.core.errors import ManipleError
+
+    try:
+        print(completion(shells[0] if shells else "", VERBS), end="")
+    except ManipleError as error:
+        print(f"maniple: {error}", file=sys.stderr)
+        return 2
+    return 0
 
 
 def _run(words: list[str]) -> int:
@@ -156,5 +172,6 @@ def _overview(family: str = "") -> str:
             *lines,
             "",
             "Every command takes --help, --json (one JSON object as the last line) and --debug.",
+            "Completion: maniple --print-completion bash | zsh | fish.",
         ]
     )

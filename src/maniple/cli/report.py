@@ -10,9 +10,6 @@ import tyro
 
 from maniple.core.optional import require
 
-USUAL = {"background": 0.2, "object_colour": 0.2, "light": 0.4, "camera": 0.02, "start": 0.1}
-"""How far each kind of perturbation goes unless a number is given."""
-
 
 @dataclass(frozen=True)
 class Options:
@@ -73,14 +70,15 @@ def run(options: Options) -> dict[str, Any]:
 
 def _judge(run: Any, options: Options) -> dict[str, Any]:
     """Play the same fresh episodes with a run's policy, under every condition."""
+    from maniple.cli.conditions import conditions
     from maniple.cli.progress import bar
     from maniple.learn.policy import load_policy
     from maniple.run.evaluation import FIRST_SEED, evaluate
 
     policy = load_policy(run.folder.path)
     found = {}
-    for condition, far in conditions(options.perturb).items():
-        more = {} if far is None else {"perturb": {condition.partition(" ")[0]: far}}
+    for condition, perturb in conditions(options.perturb).items():
+        more = {"perturb": perturb} if perturb else {}
         envs = policy.envs(min(options.num_envs, options.episodes), **more)
         first = 2 * FIRST_SEED + options.seed * 1_000_000
         try:
@@ -90,25 +88,6 @@ def _judge(run: Any, options: Options) -> dict[str, Any]:
                 )
         finally:
             envs.close()
-    return found
-
-
-def conditions(text: str) -> dict[str, float | None]:
-    """Return how the episodes differ: 'clean', and a kind of perturbation with its size each."""
-    from maniple.core.errors import BadConfig
-    from maniple.sim.perturbation import check_kinds, checked
-
-    found: dict[str, float | None] = {"clean": None}
-    words = {"all": list(USUAL), "none": []}.get(text, [w for w in text.split(",") if w])
-    for word in words:
-        kind, _, number = word.partition("=")
-        check_kinds([kind])
-        try:
-            far = float(number) if number else USUAL[kind]
-        except ValueError:
-            raise BadConfig(f"--perturb says {word!r}; give a number, as in {kind}=0.1.") from None
-        checked({kind: far})
-        found[f"{kind} {far:g}"] = far
     return found
 
 

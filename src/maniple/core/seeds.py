@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -95,6 +96,15 @@ class Draws:
 
     def __len__(self) -> int:
         return len(self._keys)
+
+    def of(self, rows: NDArray[np.intp]) -> Draws:
+        """Return the streams of some rows, from their beginning."""
+        return Draws(self._keys[rows])
+
+    def branch(self, label: str | NDArray[np.int64]) -> Draws:
+        """Return streams of their own, by a name or by a number for each row."""
+        number = np.uint64(crc32(label.encode())) if isinstance(label, str) else label
+        return Draws(_hash(_hash(self._keys) ^ np.asarray(number).astype(np.uint64)))
 
     def random(self, shape: tuple[int, ...] = ()) -> NDArray[np.float64]:
         """Uniform numbers in [0, 1), (rows, *shape)."""

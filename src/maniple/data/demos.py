@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -15,6 +15,7 @@ from maniple.core.space import flattener
 from maniple.data.episode import Episode
 from maniple.data.lerobot import paths
 from maniple.data.lerobot.read import Dataset
+from maniple.data.sim_states import STATE_PARTS
 from maniple.data.take import Take
 
 TRIES_PER_EPISODE = 10
@@ -48,6 +49,7 @@ def collect(
     seed: int = 0,
     only_successes: bool = True,
     on_end: Callable[[Tally], None] | None = None,
+    with_states: bool = False,
 ) -> Iterator[Episode]:
     """Play episodes and yield them in the order of their seeds: seed, seed + 1, ...
 
@@ -61,6 +63,7 @@ def collect(
         seed: Seed of the first episode.
         only_successes: Leave out episodes in which the task was not solved.
         on_end: Called after every episode that was played.
+        with_states: Keep the simulator's states too, from which episodes can be drawn again.
 
     Raises:
         ManipleError: Ten times as many episodes were played, and too few were solved.
@@ -69,7 +72,7 @@ def collect(
         raise BadConfig(f"episodes is {episodes}; it must be 1 or larger.")
     if getattr(envs.metadata.get("autoreset_mode"), "value", "") == "SameStep":
         raise BadConfig("collect() needs the final observation: make the envs without SameStep.")
-    stage = _Stage(envs, expert, seed)
+    stage = _Stage(envs, expert, seed, with_states)
     waiting: dict[int, Episode | None] = {}
     yielded = played = solved = 0
     due = seed
@@ -112,8 +115,9 @@ def datasets_in(folder: str | Path) -> list[Path]:
 class _Stage:
     """Rows that play, each its episode, and what they have seen so far."""
 
-    def __init__(self, envs: Any, expert: Expert, seed: int) -> None:
+    def __init__(self, envs: Any, expert: Expert, seed: int, with_states: bool) -> None:
         self._envs = envs
+        self._with_states = with_states
         self._expert = expert
         self._flat = flattener(envs.single_observation_space)
         self._next_seed = seed
@@ -134,6 +138,7 @@ class _Stage:
         seen = self._flat(self._obs)
         for row, take in enumerate(self._takes):
             take.add(seen, row, kept[row], reward[row], bool(success[row]))
+        self._keep_states(range(len(self._takes)))
         ended, lost = terminated | truncated, lost_rows(info)
         done: dict[int, Episode | None] = {}
         for row in np.flatnonzero(ended).tolist():
@@ -165,6 +170,13 @@ class _Stage:
             self._takes[row].see(seen, row)
             if "sentence" in info and info["_sentence"][row]:
                 self._tasks[row] = str(info["sentence"][row])
+        self._keep_states(np.flatnonzero(rows).tolist())
+
+    def _keep_states(self, rows: Sequence[int]) -> None:
+        if self._with_states:
+            for row, state in zip(rows, self._envs.get_state(list(rows)), strict=True):
+                kept = {name: state[name] for name in STATE_PARTS if name in state}
+                self._takes[row].states.append(kept)
 
 
 def _has_sentence(envs: Any) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
+from maniple.data.sim_states import SimStates
 
 NO_SEED = -1
 """The seed of an episode that was not begun from one, as on a real robot."""
@@ -43,6 +44,9 @@ class Episode:
 
     intervention: NDArray[np.bool_] | None = None
     """(T,): the steps that a person chose; None: nobody could step in."""
+
+    states: SimStates | None = None
+    """The simulator's states, one for each observation, where they were asked for."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reward", np.asarray(self.reward, np.float32))

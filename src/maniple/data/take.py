@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.data.episode import Episode
+from maniple.data.sim_states import SimStates
 
 
 class Take:
@@ -20,6 +21,8 @@ class Take:
         self._rewards: list[float] = []
         self._marks: list[bool] | None = [] if is_marked else None
         self.is_solved = False
+        self.states: list[dict[str, Any]] = []
+        """The simulator's states, one for each observation, where they are wanted."""
 
     def __len__(self) -> int:
         return len(self._actions)
@@ -59,4 +62,5 @@ class Take:
             seed,
             str(task),
             None if self._marks is None else np.array(self._marks, np.bool_),
+            SimStates.of(self.states) if self.states else None,
         )

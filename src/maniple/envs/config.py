@@ -38,8 +38,8 @@ class EnvConfig:
     """Vary masses, friction, damping and colours in every episode."""
 
     perturb: tuple[tuple[str, float], ...] = ()
-    """How far every row's world may differ: background, object_colour, light, camera (metres),
-    start (radians), each with a number; in Python a dict."""
+    """How far every row's world may differ: light, camera, mass, action_delay and so on, each with
+    a number; in Python a dict. sim/perturbation_axes.py lists them."""
 
     max_episode_steps: int | None = None
     """Steps after which an episode is truncated; None: the task's choice."""

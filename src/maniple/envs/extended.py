@@ -148,6 +148,11 @@ class ExtendedRecipe(Recipe):
                 f"{task.__name__} is a per-environment task: it puts pictures into its own "
                 "observation, with physics.render(). Leave cameras out."
             )
+        if config.perturb:
+            raise BadConfig(
+                f"{task.__name__} is a per-environment task: it cannot be perturbed. Leave perturb "
+                "out, or vary physics.model in initialize_episode()."
+            )
         action = layout_of(task.ACTION_SPACE)
         if len(action) != 1:
             raise BadConfig(f"{task.__name__}.ACTION_SPACE must be a single Box.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,9 +24,12 @@ from maniple.envs.cameras import Cameras
 from maniple.envs.config import ALL, EnvConfig
 from maniple.envs.motion import Motion
 from maniple.envs.row import Row
+from maniple.envs.signals import KINDS as SIGNALS
+from maniple.envs.signals import Signals, add_late_actions
 from maniple.envs.task import Task
 from maniple.sim.control.control import actuators
-from maniple.sim.perturbation import Perturber
+from maniple.sim.distractors import add_distractors
+from maniple.sim.perturbation import MOVES_SHAPES, Perturber
 from maniple.sim.randomise import Randomiser
 from maniple.sim.render_source import SimulationSource
 from maniple.sim.renderer import (
@@ -79,7 +82,7 @@ class TaskRecipe(Recipe):
     def _model(self) -> mujoco.MjModel:
         task = self.task()
         configure(task, self.config)
-        return build_model(task)
+        return build_model(task, dict(self.config.perturb))
 
     def contract(self) -> Contract:
         """Describe the environment by building one row and letting it go."""
@@ -111,9 +114,12 @@ class TaskGroup:
         configure(task, config)
         if config.variation is not None:
             check_variation(config.variation, task.variations)
-        self.model = build_model(task)
+        how = dict(config.perturb)
+        self.model = build_model(task, how)
         substeps = task.substeps * config.action_repeat
-        self.sim = Simulation(self.model, num_envs, threads, substeps, task.reads)
+        # Cameras that move are computed anew: then every field is.
+        reads = None if how.keys() & set(MOVES_SHAPES) else task.reads
+        self.sim = Simulation(self.model, num_envs, threads, substeps, reads)
         self.state = State(self.sim)
         self.seeds = SeedTree(num_envs, rank)
         self._clock = 0
@@ -124,15 +130,13 @@ class TaskGroup:
         if config.cameras:
             _check_proprioception(task, self.state)
         self.randomiser = Randomiser(self.sim, task.randomisation) if config.randomize else None
-        self.perturber: Perturber | None = None
-        if config.perturb:
-            joints, far = task.robot.all_joints, dict(config.perturb)
-            if "camera" in far and task.reads is not None:
-                raise BadConfig(
-                    f"{type(task).__name__} cannot perturb 'camera': it computes only what it "
-                    "reads, with cameras that stand where the scene has them. Take other kinds."
-                )
-            self.perturber = Perturber(self.sim, self.state, joints, far)
+        self.perturber = self._signals = None
+        if how:
+            joints = task.robot.all_joints
+            drawn = self.randomiser.fields if self.randomiser else ()
+            self.perturber = Perturber(self.sim, self.state, joints, how, drawn)
+        if how.keys() & set(SIGNALS):
+            self._signals = Signals(how, self.state, self.seeds, self.motion)
         self.limit = config.max_episode_steps or task.episode_steps
         """Steps after which an episode is truncated; None: somebody else does that."""
         self._is_sparse = config.reward == "sparse"
@@ -198,11 +202,15 @@ class TaskGroup:
 
     def step(self, actions: NDArray, active: NDArray[np.bool_] | None = None) -> None:
         """Step the active rows (None: all)."""
+        elapsed = None if self._signals is None else self._clock - self._began
         if active is not None:
             self._began += ~active
         self._clock += 1
         self._actions = actions
-        self.motion.step(actions, active)
+        if self._signals is None or elapsed is None:
+            self.motion.step(actions, active)
+        else:
+            self._signals.act(actions, active, elapsed)
         faults = self.sim.faults()
         if faults:
             self._fail(faults)
@@ -285,9 +293,14 @@ class TaskGroup:
 
     def _draw(self, cameras: Cameras) -> None:
         self._drawn |= cameras.stale
+        fresh = np.flatnonzero(cameras.stale)
         # A step may be reported twice, before resets and after: the first report filled all rows.
         cameras.draw(self._out, None if self._is_filled else self._previous)
         self._is_filled = True
+        if self._signals is not None:
+            names = (n for n, spec in cameras.layout.items() if spec.image == "rgb")
+            shown = [self._out.obs[name] for name in names]
+            self._signals.spoil(shown, fresh, self._clock - self._began)
         if self.config.render_every > 1:
             self._out.extras["rendered"][...] = self._drawn
 
@@ -317,7 +330,10 @@ class TaskGroup:
         """
         out, state, task = self._out, self.state, self.task
         # A task names its observations in the same order every time: so does the layout.
-        is_finite = self._packer.write(list(self._observe(state).values()))
+        values = list(self._observe(state).values())
+        if self._signals is not None:
+            values = self._signals.observed(values, self._clock - self._began)
+        is_finite = self._packer.write(values)
         if task.has_success:
             success = out.extras.arrays["success"]
             success[...] = task.success(state)
@@ -489,11 +505,15 @@ def choose_robot(task: Task, name: str | None) -> Robot:
     return robot
 
 
-def build_model(task: Task) -> mujoco.MjModel:
-    """Compose and compile a task's scene."""
+def build_model(task: Task, perturb: Mapping[str, float] | None = None) -> mujoco.MjModel:
+    """Compose and compile a task's scene, with what perturbations need besides."""
     spec = task.spec()
     task.robot.add(spec, task.base)
     task.scene(spec)
+    how = perturb or {}
+    add_distractors(spec, int(how.get("distractors", 0)))
+    if delay := int(how.get("action_delay", 0)):
+        add_late_actions(spec, delay)
     return compile_model(spec)
 
 

@@ -78,6 +78,12 @@ class Motion:
                 self._invalid &= active
             self._invalid_count += self._invalid
 
+    def rest(self, active: NDArray[np.bool_]) -> None:
+        """Let the active rows go on for one step without an action: the servos hold."""
+        self.sim.step(active)
+        if self._has_after_step:
+            self._task.after_step(self._state, active)
+
     def step_to(self, targets: NDArray, active: NDArray[np.bool_] | None) -> None:
         """Give the active rows (None: all) new servo targets, and take one control step."""
         ctrl = self.ctrl

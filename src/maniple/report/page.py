@@ -14,6 +14,7 @@ body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}
 table{border-collapse:collapse;margin:.5rem 0}td,th{padding:.2rem .7rem;text-align:right}
 th{border-bottom:1px solid #999}td:first-child,th:first-child{text-align:left}
+.words td,.words th{text-align:left;white-space:nowrap}
 .note{background:#fff4e5;border-left:4px solid #e08a00;padding:.5rem .8rem;margin:.5rem 0}
 figure{display:inline-block;margin:.5rem 1rem .5rem 0}figcaption{font-size:.85rem;color:#555}
 img,video{max-width:100%;image-rendering:pixelated}
@@ -42,12 +43,15 @@ class Page:
         """Add a paragraph that nobody overlooks."""
         self._parts.append(f'<div class="note">{escape(text)}</div>')
 
-    def table(self, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """Add a table; numbers are shortened."""
+    def table(
+        self, head: Sequence[str], rows: Sequence[Sequence[object]], is_words: bool = False
+    ) -> None:
+        """Add a table; numbers are shortened. Words stand at the left, and in one line."""
         cells = "".join(f"<th>{escape(name)}</th>" for name in head)
         lines = ["".join(f"<td>{escape(_short(value))}</td>" for value in row) for row in rows]
         body = "".join(f"<tr>{line}</tr>" for line in lines)
-        self._parts.append(f"<table><tr>{cells}</tr>{body}</table>")
+        kind = ' class="words"' if is_words else ""
+        self._parts.append(f"<table{kind}><tr>{cells}</tr>{body}</table>")
 
     def chart(self, title: str, curves: Mapping[str, Curve]) -> None:
         """Add curves in one frame, with the range of both axes written to it."""

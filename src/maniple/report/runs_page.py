@@ -72,7 +72,7 @@ def write_page(runs: Sequence[ReportedRun], out: Path) -> list[dict[str, Any]]:
 
 def _tell_success(page: Page, runs: Sequence[ReportedRun]) -> None:
     rows = [
-        (run.name, name, _rate(result), result.episodes, result.return_mean)
+        (run.name, name, rate(result), result.episodes, result.return_mean)
         for run in runs
         for name, result in run.judged.items()
     ]
@@ -82,7 +82,8 @@ def _tell_success(page: Page, runs: Sequence[ReportedRun]) -> None:
         page.table(("run", "conditions", "success", "episodes", "mean return"), rows)
 
 
-def _rate(result: Evaluation) -> str:
+def rate(result: Evaluation) -> str:
+    """Return a success rate with its interval, for people."""
     if result.successes is None:
         return "no success defined"
     low, high = result.success_ci95
@@ -96,7 +97,7 @@ def _tell_comparisons(page: Page, runs: Sequence[ReportedRun]) -> list[dict[str,
         if other.config.get("task") != first.config.get("task"):
             continue
         for name in (name for name in other.judged if name in first.judged):
-            result = compare(_outcomes(first.judged[name]), _outcomes(other.judged[name]))
+            result = compare(outcomes(first.judged[name]), outcomes(other.judged[name]))
             row = {"from": first.name, "to": other.name, "conditions": name, **result._asdict()}
             found.append(row)
     if found:
@@ -117,7 +118,8 @@ def _tell_comparisons(page: Page, runs: Sequence[ReportedRun]) -> list[dict[str,
     return found
 
 
-def _outcomes(result: Evaluation) -> list[float]:
+def outcomes(result: Evaluation) -> list[float]:
+    """Return what episodes are compared by: success, or the return where there is none."""
     return [float(s) for s in result.solved] if result.solved else result.returns
 
 

@@ -15,6 +15,7 @@ from maniple.run.ranks import Ranks
 
 Act = Callable[[Mapping[str, NDArray]], NDArray]
 Watch = Callable[[int, Any], None]
+Begin = Callable[[NDArray[np.bool_]], None]
 FIRST_SEED = 1_000_000_000
 """Episodes of evaluation begin here; training runs count from their own small seed."""
 
@@ -63,6 +64,7 @@ def evaluate(
     stack: int = 1,
     ranks: Ranks | None = None,
     watch: Watch | None = None,
+    begin: Begin | None = None,
 ) -> Evaluation:
     """Play `episodes` episodes, number k from seed `first_seed + k`, on any number of rows.
 
@@ -76,13 +78,15 @@ def evaluate(
         ranks: Share the episodes out among them; all of them return the same result.
         watch: Called after every step with the number of episodes that have ended, and with what
             the rows see now.
+        begin: Called with the rows that begin an episode, before they act in it.
     """
     rank, world = (0, 1) if ranks is None else (ranks.rank, ranks.world_size)
     # Columns: return, length, success, whether success has a meaning.
     results = np.zeros((episodes, 4))
     waiting = list(range(rank, episodes, world))[::-1]
     if waiting:
-        _play(envs, act, results, waiting, first_seed, FrameStack(envs.layout, stack), watch)
+        frames = FrameStack(envs.layout, stack)
+        _play(envs, act, results, waiting, first_seed, frames, watch, begin)
     if ranks is not None:
         results = ranks.total(results)
     has_success = bool(results[:, 3].any())
@@ -104,12 +108,15 @@ def _play(
     first_seed: int,
     frames: FrameStack,
     watch: Watch | None,
+    begin: Begin | None,
 ) -> None:
     rows = envs.num_envs
+    begin = begin or (lambda rows: None)
     # Which episode each row plays; -1: it steps along, and nobody counts it.
     playing = np.array([waiting.pop() if waiting else -1 for _ in range(rows)])
     seeds: list[int | None] = [first_seed + max(int(k), 0) for k in playing]
     obs, _ = envs.reset(seed=seeds)
+    begin(np.ones(rows, np.bool_))
     seen = frames.begin(envs.named(obs))
     finished = 0
     while (playing >= 0).any():
@@ -135,6 +142,7 @@ def _play(
             for row in chosen.tolist():
                 seeds[row] = first_seed + int(playing[row])
             obs, _ = envs.reset(seed=seeds, options={"reset_mask": taking})
+            begin(taking)
             seen = frames.begin(envs.named(obs), taking)
         if watch is not None:
             watch(finished, obs)

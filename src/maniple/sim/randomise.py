@@ -35,6 +35,11 @@ class Randomiser:
         }
         self._fields = {name: sim.expand(name) for name in self._nominal}
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the model fields that are drawn."""
+        return tuple(self._fields)
+
     def draw(self, rows: NDArray[np.intp], rng: Draws) -> None:
         """Give `rows` new masses, friction, damping and colours."""
         how, nominal = self._how, self._nominal

@@ -25,6 +25,8 @@ STATE = frozenset(
     }
 )
 """Fields that a row's state consists of."""
+CONSTANTS_OF = frozenset({"body_mass", "body_inertia", "opt.gravity"})
+"""Fields of a model from which MuJoCo derives others."""
 FORCES = frozenset({"actuator_force", "qfrc_actuator"})
 """Fields that belong to the last step, not to the state after it."""
 
@@ -150,6 +152,12 @@ class Simulation:
         """Put one row's model fields back, where they are expanded here too."""
         for name in fields.keys() & self._expanded.keys():
             self._expanded[name][row] = fields[name]
+        self.derive_constants(np.array([row]))
+
+    def derive_constants(self, rows: NDArray[np.intp]) -> None:
+        """Let what MuJoCo derives from a model follow the fields that rows have of their own."""
+        if not CONSTANTS_OF.isdisjoint(self._expanded):
+            self.batch.set_const(rows)
 
     def state(self, row: int) -> NDArray[np.float64]:
         """Copy all that MuJoCo integrates in one row: enough to go on bit for bit."""

@@ -21,6 +21,8 @@ ORIGIN_PATH = "meta/maniple.json"
 FOLDERS = ("data", "videos", "meta")
 TORN_FOLDER = "torn"
 """Where repair puts what it cannot use; nothing is ever deleted."""
+STATES_FOLDER = "states"
+"""Where a recording keeps the simulator's states, beside what LeRobot reads."""
 LOCK_NAME = ".lock"
 
 # Anything else between braces may be as long, or reach as far, as a stranger likes.

@@ -195,7 +195,7 @@ def _check_folder(root: Path) -> None:
         raise BadConfig(f"{root} is a file; give a folder.")
     if (root / paths.INFO_PATH).is_file() or not root.exists():
         return
-    known = (*paths.FOLDERS, paths.TORN_FOLDER, paths.LOCK_NAME)
+    known = (*paths.FOLDERS, paths.TORN_FOLDER, paths.STATES_FOLDER, paths.LOCK_NAME)
     others = sorted(path.name for path in root.iterdir() if path.name not in known)
     if others:
         raise BadConfig(

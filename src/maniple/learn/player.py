@@ -1,0 +1,147 @@
+"""Whoever plays a task: its expert, chance, or a trained policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maniple.core.errors import BadConfig
+from maniple.core.random_actions import random_actions
+from maniple.data.demos import Expert
+from maniple.data.frame_stack import FrameStack
+from maniple.registry import canonical, expert, find, make_vec
+from maniple.run.folder import folder_of
+
+EXPERT, RANDOM = "expert", "random"
+
+
+@dataclass(frozen=True)
+class Player:
+    """Who acts, in which task, and the settings of environments that fit."""
+
+    task: str
+    name: str
+    """expert, random, or the checkpoint."""
+    settings: dict[str, Any]
+    """Settings of `EnvConfig`, where they are not the task's own."""
+    actor: Callable[[Any], Expert]
+    """Makes the one who acts in a vector environment."""
+
+    def envs(self, num_envs: int, **more: Any) -> Any:
+        """Make environments in which it can play."""
+        return make_vec(self.task, num_envs, **{**self.settings, **more})
+
+
+def find_player(what: str, policy: str | None = None, best: bool = True) -> Player:
+    """Return who plays.
+
+    Args:
+        what: A task's id, a run folder, or a checkpoint.
+        policy: expert, random, or the path of a run or checkpoint; None: a run's own policy, and
+            a task's expert.
+        best: Of a run, take the best checkpoint; False: the newest.
+    """
+    if Path(what).exists():
+        if policy in (None, what):
+            return _trained(Path(what), best)
+        from maniple.learn.config import config_of
+
+        task = config_of(_run_config(Path(what))).run.task
+        return (
+            _same_task(find_player(policy, None, best), task)
+            if _is_path(policy)
+            else (find_player(task, policy, best))
+        )
+    if policy is not None and _is_path(policy):
+        return _same_task(_trained(Path(policy), best), what)
+    task = canonical(what)
+    find(task)
+    # An expert may look at more than the task shows by itself.
+    settings: dict[str, Any] = {"observations": "all"}
+    if policy == RANDOM:
+        return Player(task, RANDOM, settings, _Chance)
+    if policy not in (None, EXPERT):
+        raise BadConfig(
+            f"--policy is {policy!r}; it is expert, random, or the path of a run or a checkpoint."
+        )
+    expert(task, 1)  # A task without one is refused before anything starts.
+    return Player(task, EXPERT, settings, lambda envs: expert(task, envs.num_envs))
+
+
+def _is_path(policy: str | None) -> bool:
+    return policy is not None and policy not in (EXPERT, RANDOM) and Path(policy).exists()
+
+
+def _run_config(path: Path) -> dict[str, Any]:
+    from maniple.run.folder import CONFIG, RunFolder
+
+    return (RunFolder(path) if (path / CONFIG).exists() else folder_of(path)).config()
+
+
+def _same_task(player: Player, task: str) -> Player:
+    if canonical(player.task) != canonical(task):
+        raise BadConfig(f"{player.name} is a policy of {player.task}, not of {task}.")
+    return player
+
+
+def _trained(path: Path, best: bool) -> Player:
+    from maniple.learn.make import env_options
+    from maniple.learn.policy import load_policy
+
+    config = _run_config(path)
+    if "phase" in config:
+        raise BadConfig(f"{path} holds a world model, which is no policy.")
+    policy = load_policy(path, best)
+    if policy.config.machine.backend != "mujoco":
+        raise BadConfig(f"{path} is a policy of CoppeliaSim's tasks; this is for those on MuJoCo.")
+    return Player(
+        policy.config.run.task,
+        str(policy.checkpoint.path),
+        env_options(policy.config),
+        lambda envs: _Learned(policy, envs),
+    )
+
+
+class _Chance:
+    """Uniform actions; an episode's depend on nothing but how many it was before."""
+
+    def __init__(self, envs: Any) -> None:
+        self._spec, self._envs = envs.action_spec, envs
+        self._streams = [np.random.default_rng(0) for _ in range(envs.num_envs)]
+
+    def act(self, obs: Any) -> NDArray:
+        return np.concatenate([random_actions(self._spec, 1, rng) for rng in self._streams])
+
+    def reset(self, rows: NDArray[np.bool_]) -> None:
+        seeds = self._envs.np_random_seed
+        for row in np.flatnonzero(rows).tolist():
+            self._streams[row] = np.random.default_rng(seeds[row])
+
+
+class _Learned:
+    """A trained policy, with the pictures before the last where it looks at several."""
+
+    def __init__(self, policy: Any, envs: Any) -> None:
+        self._policy, self._envs = policy, envs
+        self._frames = FrameStack(envs.layout, policy.stack)
+        self._begun: NDArray[np.bool_] | None = np.ones(envs.num_envs, np.bool_)
+        self._still = np.zeros(envs.num_envs, np.bool_)
+
+    def act(self, obs: Any) -> NDArray:
+        seen = self._envs.named(obs)
+        if self._begun is not None and self._begun.all():
+            shown = self._frames.begin(seen)
+        else:
+            shown = self._frames.push(seen, self._still)
+            if self._begun is not None:
+                shown = self._frames.begin(seen, self._begun)
+        self._begun = None
+        return self._policy.act(shown)
+
+    def reset(self, rows: NDArray[np.bool_]) -> None:
+        self._begun = rows.copy() if self._begun is None else self._begun | rows
