@@ -1,7 +1,7 @@
 """Train tasks with their presets, several seeds each, and write the table: it goes on where it was.
 
 Every seed is 'maniple train ALGORITHM --task TASK --seed SEED' with no other setting, stopped as
-soon as an evaluation of 50 episodes reaches 95 %; what counts is 'maniple eval' of its best
+soon as an evaluation of 50 episodes reaches 98 %; what counts is 'maniple eval' of its best
 checkpoint on 100 episodes that chose nothing. A run that failed stays in the table.
 """
 
@@ -48,7 +48,7 @@ def measure(options: argparse.Namespace, task: str, seed: int) -> dict:
     folder = options.runs / f"{options.algorithm}-{task.replace('/', '-')}-{seed}"
     shutil.rmtree(folder, ignore_errors=True)
     words = ["train", options.algorithm, "--task", task, "--seed", str(seed)]
-    words += ["--run-dir", str(folder), "--stop-at-success", "0.95"]
+    words += ["--run-dir", str(folder), "--stop-at-success", "0.98"]
     words += ["--max-steps", str(options.most_steps)] if options.most_steps else []
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     trained = maniple(*words)

@@ -10,7 +10,7 @@ import yaml
 from safetensors.numpy import load_file
 
 from maniple.cli.main import ALIASES
-from maniple.cli.train import adversarial, student, teacher
+from maniple.cli.train import phase
 from maniple.core.errors import BadConfig
 from maniple.world.config import read_config
 from maniple.world.episode_cache import load_cached
@@ -26,12 +26,13 @@ def settings(folder):
     return yaml.safe_load((folder / "config.yaml").read_text())
 
 
-def told(module, phase, *words):
+def told(name, *words):
     """Parse words as the command line does."""
     import tyro
 
-    prepared = module.prepare(f"train {phase}", list(words))
-    return tyro.cli(module.Options, args=prepared, default=module.defaults("", prepared))
+    verb = f"train {name}"
+    prepared = phase.prepare(verb, list(words))
+    return tyro.cli(phase.options_of(verb), args=prepared, default=phase.defaults(verb, prepared))
 
 
 def test_the_tree_that_users_know(teacher_dir):
@@ -59,7 +60,7 @@ def test_aliases_lead_to_the_phases():
     [([], None, 8), (["1"], 1, 8), (["2", "3"], 2, 3), (["1", "1", "--num_episodes", "500"], 1, 1)],
 )
 def test_numbers_after_the_phase(words, gpus, rows):
-    options = told(teacher, "teacher", *words)
+    options = told("teacher", *words)
     assert (options.num_gpus, options.environment.num_envs) == (gpus, rows)
 
 
@@ -84,29 +85,26 @@ FLAGS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("module", [teacher, student, adversarial], ids=lambda m: m.__name__[20:])
+@pytest.mark.parametrize("chosen", ["teacher", "student", "adversarial"])
 @pytest.mark.parametrize("name", FLAGS)
 @pytest.mark.parametrize(
     "form", ["--{dashes}", "--{name}", "--training.{name}", "training.{name}="]
 )
-def test_training_flags_arrive_in_every_spelling(module, name, form):
+def test_training_flags_arrive_in_every_spelling(chosen, name, form):
     word, value = form.format(name=name, dashes=name.replace("_", "-")), str(FLAGS[name])
-    phase = module.__name__.rpartition(".")[2]
     typed = [word + value] if word.endswith("=") else [word, value]
-    assert getattr(told(module, phase, *typed).training, name) == FLAGS[name]
+    assert getattr(told(chosen, *typed).training, name) == FLAGS[name]
 
 
 def test_output_dir_and_other_phase_flags():
-    assert str(told(teacher, "teacher", "--output_dir", "here").teacher.output_dir) == "here"
-    assert str(told(teacher, "teacher", "--run-dir", "here").teacher.output_dir) == "here"
-    assert told(teacher, "teacher", "--no-decoder").teacher.decoder is False
+    assert str(told("teacher", "--output_dir", "here").teacher.output_dir) == "here"
+    assert str(told("teacher", "--run-dir", "here").teacher.output_dir) == "here"
+    assert told("teacher", "--no-decoder").teacher.decoder is False
     for flag in ("--teacher_path", "--teacher-checkpoint"):
-        assert str(told(student, "student", flag, "t").student.teacher_path) == "t"
-        assert (
-            str(told(adversarial, "adversarial", flag, "t").adversarial.teacher_checkpoint) == "t"
-        )
+        assert str(told("student", flag, "t").student.teacher_path) == "t"
+        assert str(told("adversarial", flag, "t").adversarial.teacher_checkpoint) == "t"
     words = ["--student_checkpoint", "s", "--total_iterations", "9", "--no-prioritise"]
-    options = told(adversarial, "adversarial", *words).adversarial
+    options = told("adversarial", *words).adversarial
     assert (str(options.student_checkpoint), options.total_iterations) == ("s", 9)
     assert options.prioritise is False
 
@@ -125,7 +123,7 @@ def test_config_file_as_it_is(tmp_path):
     )
     config = read_config(path)
     assert config.training.batch_size == 8 and config.training.learning_rate == 1e-4
-    options = told(teacher, "teacher", "--config", str(path), "--batch_size", "3")
+    options = told("teacher", "--config", str(path), "--batch_size", "3")
     assert options.training.batch_size == 3 and options.training.learning_rate == 1e-4
     path.write_text("training: {num_episode: 100}\n")
     with pytest.raises(BadConfig, match=r"training\.num_episode\. Did you mean num_episodes\?"):

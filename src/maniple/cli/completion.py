@@ -8,6 +8,8 @@ import importlib
 import typing
 from collections.abc import Mapping
 
+from maniple.cli.verb_options import options_of
+
 SHELLS = ("bash", "zsh", "fish")
 
 
@@ -18,19 +20,19 @@ def completion(shell: str, verbs: Mapping[str, tuple[str, str]]) -> str:
 
     if shell not in SHELLS:
         raise BadConfig(f"--print-completion takes one of {', '.join(SHELLS)}, not {shell!r}.")
-    flags = {verb: _flags(module) for verb, (module, _) in verbs.items()}
+    flags = {verb: _flags(module, verb) for verb, (module, _) in verbs.items()}
     if shell == "fish":
         return _fish(verbs, flags, list(TASKS))
     script = _bash(flags, list(TASKS))
     return script if shell == "bash" else f"autoload -U +X bashcompinit && bashcompinit\n{script}"
 
 
-def _flags(module: str) -> list[str]:
+def _flags(module: str, verb: str) -> list[str]:
     """Return the options of a command, those of groups inside it too."""
     found: list[str] = ["--help", "--debug"]
     # A command that needs a package which is not there still has a name.
     with contextlib.suppress(Exception):
-        options = importlib.import_module(module).Options
+        options = options_of(importlib.import_module(module), verb)
         found += [f"--{name.replace('_', '-')}" for name in _names(options)]
     return sorted(set(found))
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from maniple.cli.verb_options import options_of
 from maniple.learn.algorithms import ALGORITHMS
 
 VERBS: dict[str, tuple[str, str]] = {
@@ -18,9 +19,9 @@ VERBS: dict[str, tuple[str, str]] = {
     "doctor": ("maniple.cli.doctor", "Check this machine, and say what to type where it lacks."),
     "demo": ("maniple.cli.demo", "See many arms at work: pictures, a film, and the speed."),
     **{f"train {name}": ("maniple.cli.train.run", row.about) for name, row in ALGORITHMS.items()},
-    "train teacher": ("maniple.cli.train.teacher", "Phase 1: learn a world model."),
-    "train student": ("maniple.cli.train.student", "Phase 2: explore what the model lacks."),
-    "train adversarial": ("maniple.cli.train.adversarial", "Phase 3: explorer against model."),
+    "train teacher": ("maniple.cli.train.phase", "Phase 1: learn a world model."),
+    "train student": ("maniple.cli.train.phase", "Phase 2: explore what the model lacks."),
+    "train adversarial": ("maniple.cli.train.phase", "Phase 3: explorer against model."),
     "world report": ("maniple.cli.world_report", "Make one page of a world-model run."),
     "eval": ("maniple.cli.eval", "Measure a trained policy, and film its best and worst."),
     "report": ("maniple.cli.report", "One page about runs, with a fair comparison of policies."),
@@ -112,7 +113,7 @@ def _run(words: list[str]) -> int:
     # A verb may know better defaults once it has seen which task is meant.
     defaults = {"default": module.defaults(verb, rest)} if hasattr(module, "defaults") else {}
     options = tyro.cli(
-        module.Options,
+        options_of(module, verb),
         args=rest,
         **defaults,
         prog=f"maniple {verb}",

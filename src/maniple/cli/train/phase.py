@@ -19,6 +19,7 @@ require("torch")
 import torch  # noqa: E402  (asked for first)
 
 from maniple.cli.train.console import Console  # noqa: E402
+from maniple.cli.train.phase_options import OPTIONS, PhaseOptions  # noqa: E402
 from maniple.core.child import python_module, start_child  # noqa: E402
 from maniple.core.errors import BadConfig  # noqa: E402
 from maniple.core.rank import Rank  # noqa: E402
@@ -53,7 +54,12 @@ TEACHERS = {
 """Both phases take the teacher by either name."""
 
 
-def prepare(phase: str, options: Any, words: list[str]) -> list[str]:
+def options_of(verb: str) -> type[PhaseOptions]:
+    """Return the options of a phase."""
+    return OPTIONS[verb.split()[1]]
+
+
+def prepare(verb: str, words: list[str]) -> list[str]:
     """Bring what people type to the flags that exist.
 
     Two numbers in front are GPUs and environments; dashes and underscores are alike; a setting
@@ -65,12 +71,13 @@ def prepare(phase: str, options: Any, words: list[str]) -> list[str]:
         words = words[1:]
     flags = ("--num-gpus", "--num-envs")
     placed = [word for pair in zip(flags, numbers, strict=False) for word in pair]
+    options = options_of(verb)
     sections = _sections(options)
-    prepared = [_flag(word, phase, sections) for word in words]
+    prepared = [_flag(word, options.phase, sections) for word in words]
     return placed + _with_resume_folder(prepared)
 
 
-def _sections(options: Any) -> dict[str, list[str]]:
+def _sections(options: type[PhaseOptions]) -> dict[str, list[str]]:
     found = {}
     for f in fields(options):
         kind = f.default_factory if callable(f.default_factory) else None
@@ -120,9 +127,10 @@ def _with_resume_folder(words: list[str]) -> list[str]:
     return made
 
 
-def defaults(phase: str, options: Any, words: Sequence[str]) -> Any:
+def defaults(verb: str, words: Sequence[str]) -> PhaseOptions:
     """Read --config, or the settings of the run that is resumed, ahead of all else."""
-    config = _settings(phase, words)
+    options = options_of(verb)
+    config = _settings(options.phase, words)
     names = {f.name for f in fields(options)}
     own = {f.name: getattr(config, f.name) for f in fields(config) if f.name in names}
     return options(**own, typed=tuple(words))
@@ -183,8 +191,9 @@ def _resumed(phase: str, config: WorldConfig, words: Sequence[str]) -> RunFolder
     return RunFolder(path, NAMES)
 
 
-def run(phase: str, options: Any) -> dict[str, Any]:
+def run(options: PhaseOptions) -> dict[str, Any]:
     """Start ranks where several are wanted, or train in this process; then sum up."""
+    phase = options.phase
     own = {f.name: getattr(options, f.name) for f in fields(WorldConfig)
            if hasattr(options, f.name)}  # fmt: skip
     config = replace(_settings(phase, options.typed), **own)
@@ -195,7 +204,7 @@ def run(phase: str, options: Any) -> dict[str, Any]:
     if (options.num_gpus or 1) > 1 and "WORLD_SIZE" not in os.environ:
         if not is_resumed:
             RunFolder(folder).check_free()
-        return _start_ranks(options.num_gpus, phase, options.typed, folder)
+        return _start_ranks(options.num_gpus or 1, phase, options.typed, folder)
     newest = Checkpoints(folder, names=NAMES).latest() if is_resumed else None
     if options.resume and newest is None:
         raise BadConfig(

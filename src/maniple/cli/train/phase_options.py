@@ -1,27 +1,33 @@
-"""maniple train teacher: the options of that phase."""
+"""What the three phases of the world-model pipeline are told on the command line."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import tyro
 
-from maniple.cli.train import phase
-from maniple.world.config import EnvironmentConfig, LoggingConfig, TeacherConfig, TrainingConfig
+from maniple.world.config import (
+    AdversarialConfig,
+    EnvironmentConfig,
+    LoggingConfig,
+    StudentConfig,
+    TeacherConfig,
+    TrainingConfig,
+)
 
 Flat = tyro.conf.OmitArgPrefixes
 
 
 @dataclass(frozen=True)
-class Options:
-    """Phase 1: learn a world model."""
+class PhaseOptions:
+    """What every phase takes."""
+
+    phase: ClassVar[str]
 
     training: Annotated[TrainingConfig, Flat] = field(default_factory=TrainingConfig)
     environment: Annotated[EnvironmentConfig, Flat] = field(default_factory=EnvironmentConfig)
-    teacher: TeacherConfig = field(default_factory=TeacherConfig)
     logging: Annotated[LoggingConfig, Flat] = field(default_factory=LoggingConfig)
 
     num_gpus: int | None = None
@@ -46,14 +52,30 @@ class Options:
     """Print one JSON object as the last line."""
 
 
-def prepare(verb: str, words: list[str]) -> list[str]:
-    """Bring what people type to the flags that exist."""
-    return phase.prepare("teacher", Options, words)
+@dataclass(frozen=True)
+class TeacherOptions(PhaseOptions):
+    """Phase 1: learn a world model."""
+
+    phase = "teacher"
+    teacher: TeacherConfig = field(default_factory=TeacherConfig)
 
 
-def defaults(verb: str, words: list[str]) -> Options:
-    """Read --config, or the settings of the run that is resumed."""
-    return phase.defaults("teacher", Options, words)
+@dataclass(frozen=True)
+class StudentOptions(PhaseOptions):
+    """Phase 2: explore with a teacher's world model."""
+
+    phase = "student"
+    student: StudentConfig = field(default_factory=StudentConfig)
 
 
-run = partial(phase.run, "teacher")
+@dataclass(frozen=True)
+class AdversarialOptions(PhaseOptions):
+    """Phase 3: an explorer against the world model."""
+
+    phase = "adversarial"
+    adversarial: AdversarialConfig = field(default_factory=AdversarialConfig)
+
+
+OPTIONS: dict[str, type[PhaseOptions]] = {
+    kind.phase: kind for kind in (TeacherOptions, StudentOptions, AdversarialOptions)
+}
