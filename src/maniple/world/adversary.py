@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -13,16 +12,16 @@ from numpy.typing import NDArray
 
 from maniple.agents.agent import load_exactly
 from maniple.core.spec import ArraySpec, Layout
-from maniple.data.sequence_buffer import SequenceBuffer, Windows, kept
-from maniple.run.device import device_of
+from maniple.data.sequence_buffer import Windows
 from maniple.run.folder import plain
-from maniple.run.learner import Counters, State
+from maniple.run.learner import State
 from maniple.run.ranks import Ranks
 from maniple.world.config import WorldConfig
 from maniple.world.coverage import Coverage
 from maniple.world.models import find_preset
 from maniple.world.moment import moment_at, true_action
 from maniple.world.mpc import MpcExplorer
+from maniple.world.phase_learner import PhaseLearner
 from maniple.world.ppo import PpoExplorer
 from maniple.world.shapes import Batch, batch_of
 from maniple.world.source import Played
@@ -38,7 +37,7 @@ LEAST_PRIORITY = 0.1
 POOL_EVERY = 4
 
 
-class Adversary:
+class Adversary(PhaseLearner):
     """A world model that goes on learning, and an explorer that is rewarded for its errors."""
 
     def __init__(
@@ -47,20 +46,16 @@ class Adversary:
     ) -> None:  # fmt: skip
         """Prepare phase 3; the explorer is that of the student's settings."""
         training, preset = config.training, find_preset(teacher.config.teacher.model)
-        self.device = torch.device(device_of(training.device))
+        super().__init__(training, teacher.shapes, layout, action, ranks)
         module: Any = teacher.model
         module.to(self.device)
-        self.model, self.shapes, self.episodes = teacher.model, teacher.shapes, 0
+        self.model = teacher.model
         self._config, self._adversarial = config, config.adversarial
         self._teacher_config = teacher.config.teacher
         rate = training.learning_rate or RATE_PART * preset.learning_rate
         self.updater = Updater(
             self.model, preset.weights, rate, ranks, None, training.gradient_accumulation,
             training.mixed_precision,
-        )  # fmt: skip
-        self.replay = SequenceBuffer(
-            kept(layout, self.shapes.names), action, training.buffer_frames,
-            training.seed * 1_000_003 + ranks.rank,
         )  # fmt: skip
         if config.student.algorithm == "mpc":
             self.explorer: Any = MpcExplorer(
@@ -72,9 +67,7 @@ class Adversary:
         self._now: dict[str, Any] | None = None
         self._noise_plays = True
         self.coverage = Coverage()
-        self._seed = training.seed * 1_000_003 + ranks.rank
         self._batch_size = training.batch_size or preset.batch_size
-        self._metrics: dict[str, float] = {}
         self._step_errors = self._step_costs = np.zeros((0, 0), np.float32)
 
     @property
@@ -102,9 +95,7 @@ class Adversary:
     def add(self, played: Played, source: int = NEW) -> None:
         """Remember a round of episodes, its worst predicted stretches first."""
         first = self.replay.total
-        for episode, solved in played:
-            self.replay.add(episode, source, solved)
-        self.episodes += 1
+        super().add(played, source)
         errors = self._errors(first)
         self._metrics["error/explorer"] = float(np.mean(errors)) if len(errors) else float("nan")
 
@@ -222,41 +213,21 @@ class Adversary:
         """Return an action for every row."""
         return self.explorer.act(obs)
 
-    def weights(self) -> dict[str, NDArray]:
-        """Return the model."""
-        return self.updater.weights()
-
-    def counters(self) -> Counters:
-        """How far it has come."""
-        return Counters(self.episodes, self.updater.updates, len(self.replay))
-
-    def metrics(self) -> dict[str, float]:
-        """Losses, errors and coverage of the last round."""
-        return self._metrics
-
     def state(self) -> State:
         """Return everything but the episodes."""
-        return {
-            "updater": self.updater.state(),
+        return super().state() | {
             "explorer": self.explorer.state(),
             "support": self._support(),
             "pool": self._pool,
-            "shapes": asdict(self.shapes),
             "teacher": plain(self._teacher_config),
             "coverage": self.coverage.state(),
-            "episodes": self.episodes,
-            "draws": self.replay.draw_state(),
-            "metrics": self._metrics,
         }
 
     def load_state(self, state: State) -> None:
         """Go on from there; the episodes are restored by whoever stored them."""
-        self.updater.load_state(state["updater"])
+        super().load_state(state)
         self.explorer.load_state(state["explorer"])
         if isinstance(self.explorer, MpcExplorer) and state["support"]:
             self.explorer.support = Support(*(torch.from_numpy(a) for a in state["support"]))
         self._pool = list(state["pool"])
         self.coverage.load_state(state["coverage"])
-        self.episodes = state["episodes"]
-        self.replay.load_draw_state(state["draws"])
-        self._metrics = state["metrics"]

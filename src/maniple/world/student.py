@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,8 @@ from torch import Tensor, nn
 
 from maniple.agents.agent import adam_tensors, flat, load_exactly
 from maniple.core.spec import ArraySpec, Layout
-from maniple.data.sequence_buffer import SequenceBuffer, kept
-from maniple.run.device import device_of
 from maniple.run.folder import plain
-from maniple.run.learner import Counters, State
+from maniple.run.learner import State
 from maniple.run.ranks import Ranks
 from maniple.world.adapter import StudentAdapter
 from maniple.world.config import WorldConfig
@@ -25,11 +22,11 @@ from maniple.world.coverage import Coverage
 from maniple.world.ensemble import Ensemble
 from maniple.world.moment import moment_at
 from maniple.world.mpc import MpcExplorer
+from maniple.world.phase_learner import PhaseLearner
 from maniple.world.ppo import PpoExplorer
 from maniple.world.prediction import WorldModel
 from maniple.world.rewards import Rewards
 from maniple.world.shapes import Batch, batch_of
-from maniple.world.source import Played
 from maniple.world.teacher_checkpoint import LoadedTeacher
 from maniple.world.tracker import Tracker
 from maniple.world.updater import Updater
@@ -60,7 +57,7 @@ def _code(model: WorldModel, batch: Batch, step: int) -> Tensor:
     return model.codes(moment_at(batch, step, model.history, model.blank_memory(len(batch.frames))))
 
 
-class Student:
+class Student(PhaseLearner):
     """An explorer, the heads that make it curious, and what it has seen."""
 
     def __init__(
@@ -73,11 +70,10 @@ class Student:
             player: Somebody else's policy that plays instead of an explorer of ours.
         """
         student, training = config.student, config.training
-        self.device = torch.device(device_of(training.device))
+        super().__init__(training, teacher.shapes, layout, action, ranks)
         module: Any = teacher.model
         module.to(self.device)
-        self.model, self.shapes, self.episodes = teacher.model, teacher.shapes, 0
-        self._teacher_config, self._training = teacher.config.teacher, training
+        self.model, self._teacher_config = teacher.model, teacher.config.teacher
         self.ensemble = deepcopy(teacher.model.ensemble).train()
         lesson: Any = EnsembleLesson(teacher.model, self.ensemble)
         self.updater = Updater(
@@ -91,13 +87,7 @@ class Student:
             self.explorer = PpoExplorer(teacher.model, action, ranks, training.seed)
         self.player: StudentAdapter = player or self.explorer
         self.coverage, self._eye = Coverage(), Tracker(teacher.model)
-        self.replay = SequenceBuffer(
-            kept(layout, self.shapes.names), action, training.buffer_frames,
-            training.seed * 1_000_003 + ranks.rank,
-        )  # fmt: skip
-        self._seed = training.seed * 1_000_003 + ranks.rank
         self._given: list[dict[str, Tensor]] = []
-        self._metrics: dict[str, float] = {}
 
     def begin(self) -> None:
         """A round begins; its number decides what is drawn in it."""
@@ -119,12 +109,6 @@ class Student:
         eye.did(taken)
         now = eye.see(after)
         self._given.append(self.rewards.terms(code_before, code, moment, taken, now))
-
-    def add(self, played: Played, source: int = 0) -> None:
-        """Remember a round of episodes."""
-        for episode, solved in played:
-            self.replay.add(episode, source, solved)
-        self.episodes += 1
 
     def update(self, new_steps: int) -> int:
         """Train the heads on what was seen, and the explorer on its rewards."""
@@ -155,43 +139,23 @@ class Student:
         """Return an action for every row."""
         return self.player.act(obs)
 
-    def weights(self) -> dict[str, NDArray]:
-        """Return the heads."""
-        return self.updater.weights()
-
-    def counters(self) -> Counters:
-        """How far it has come."""
-        return Counters(self.episodes, self.updater.updates, len(self.replay))
-
-    def metrics(self) -> dict[str, float]:
-        """Rewards, losses and coverage of the last round."""
-        return self._metrics
-
     def state(self) -> State:
         """Return everything but the episodes."""
         memory = self.rewards.memory
-        return {
-            "updater": self.updater.state(),
+        return super().state() | {
             "explorer": self.explorer.state(),
-            "shapes": asdict(self.shapes),
             "teacher": plain(self._teacher_config),
             "coverage": self.coverage.state(),
             "memory": {} if memory is None else _arrays(memory, self.rewards.optimizer),
-            "episodes": self.episodes,
-            "draws": self.replay.draw_state(),
-            "metrics": self._metrics,
         }
 
     def load_state(self, state: State) -> None:
         """Go on from there; the episodes are restored by whoever stored them."""
-        self.updater.load_state(state["updater"])
+        super().load_state(state)
         self.explorer.load_state(state["explorer"])
         self.coverage.load_state(state["coverage"])
         if self.rewards.memory is not None:
             _load(self.rewards.memory, self.rewards.optimizer, state["memory"])
-        self.episodes = state["episodes"]
-        self.replay.load_draw_state(state["draws"])
-        self._metrics = state["metrics"]
 
 
 def _arrays(module: nn.Module, adam: torch.optim.Optimizer) -> dict[str, NDArray]:

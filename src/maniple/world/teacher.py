@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
-import torch
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
 from maniple.core.spec import ArraySpec, Layout
-from maniple.data.sequence_buffer import SequenceBuffer, Windows, kept
-from maniple.run.device import device_of
-from maniple.run.learner import Counters, State
+from maniple.data.sequence_buffer import Windows
 from maniple.run.ranks import Ranks
 from maniple.world.config import WorldConfig
 from maniple.world.models import find_preset, make_model
+from maniple.world.phase_learner import PhaseLearner
 from maniple.world.shapes import Shapes, batch_of
-from maniple.world.source import Played
 from maniple.world.updater import Updater
 
 CALIBRATED_ON = 2_000
 """Frames from which the scale of the states is taken."""
 
 
-class Teacher:
+class Teacher(PhaseLearner):
     """A world model and the episodes that it learns from; its steps are rounds of episodes."""
 
     def __init__(
@@ -33,8 +29,7 @@ class Teacher:
     ) -> None:
         """Make an untrained model and an empty buffer."""
         training, preset = config.training, find_preset(config.teacher.model)
-        self.device = torch.device(device_of(training.device))
-        self.shapes, self.episodes = shapes, 0
+        super().__init__(training, shapes, layout, action, ranks)
         module: Any = make_model(shapes, config.teacher, training.seed)
         self.model = module.to(self.device).eval()
         self.updater = Updater(
@@ -46,19 +41,7 @@ class Teacher:
             training.gradient_accumulation,
             training.mixed_precision,
         )
-        self.replay = SequenceBuffer(
-            kept(layout, shapes.names), action, training.buffer_frames,
-            training.seed * 1_000_003 + ranks.rank,
-        )  # fmt: skip
         self._batch_size = training.batch_size or preset.batch_size
-        self._training = training
-        self._metrics: dict[str, float] = {}
-
-    def add(self, played: Played, source: int = 0) -> None:
-        """Remember a round of episodes."""
-        for episode, solved in played:
-            self.replay.add(episode, source, solved)
-        self.episodes += 1
 
     def update(self, new_steps: int) -> int:
         """Make the updates that so many rounds bring."""
@@ -90,33 +73,3 @@ class Teacher:
         raise BadConfig(
             "A teacher predicts and does not act; plan with it: maniple eval --planner."
         )
-
-    def weights(self) -> dict[str, NDArray]:
-        """Return the model."""
-        return self.updater.weights()
-
-    def counters(self) -> Counters:
-        """How far it has come."""
-        return Counters(self.episodes, self.updater.updates, len(self.replay))
-
-    def metrics(self) -> dict[str, float]:
-        """What the last update found."""
-        return self._metrics
-
-    def state(self) -> State:
-        """Return everything but the episodes."""
-        return {
-            "updater": self.updater.state(),
-            # With these the next phase can build the model before it has environments.
-            "shapes": asdict(self.shapes),
-            "episodes": self.episodes,
-            "draws": self.replay.draw_state(),
-            "metrics": self._metrics,
-        }
-
-    def load_state(self, state: State) -> None:
-        """Go on from there; the episodes are restored by whoever stored them."""
-        self.updater.load_state(state["updater"])
-        self.episodes = state["episodes"]
-        self.replay.load_draw_state(state["draws"])
-        self._metrics = state["metrics"]
