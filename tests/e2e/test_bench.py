@@ -74,6 +74,11 @@ def test_sweep(tmp_path):
     assert settings == {(1, 1), (2, 1), (1, 4), (2, 4)}
     width, height = png_size(tmp_path / "deep/er/throughput.png")
     assert width > 800 and height > 500
+    for count in (1, 2):
+        part = tmp_path / f"deep/er/throughput-{count}-workers.jsonl"
+        assert {r["workers"] for r in rows_of(part) if r["engine"] == "process"} == {count}
+        assert {r["engine"] for r in rows_of(part)} == {r["engine"] for r in rows}
+        assert png_size(part.with_suffix(".png")) and str(part) in answer["files"]
     assert "maniple.make_vec(" in answer["best"][0]["type_this"]
     assert "Fastest here" in done.stderr
     assert not left_behind(mark)

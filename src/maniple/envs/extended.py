@@ -411,10 +411,13 @@ class ExtendedRow:
         )
 
     def render_to_window(self) -> None:
-        """Open a window at the first call; show the present state at each one."""
+        """Open a window at the first call; show the present state at each one.
+
+        What the mouse pulls at there (Ctrl and a button held) is pulled at in the next steps.
+        """
         if self._window is None:
             self._window = Window(self.physics.model)
-        self._window.show(self.sim_state["integration"])
+        self.physics.data.xfrc_applied[:] = self._window.show(self.sim_state["integration"])
 
     def close(self) -> None:
         """Close the window, if there is one; the group owns the renderer."""

@@ -155,10 +155,14 @@ class Row:
         )
 
     def render_to_window(self) -> None:
-        """Open a window at the first call; show the present state at each one."""
+        """Open a window at the first call; show the present state at each one.
+
+        What the mouse pulls at there (Ctrl and a button held) is pulled at in the next steps.
+        """
         if self._window is None:
             self._window = Window(self.model)
-        self._window.show(self._group.sim.state(self._row))
+        sim = self._group.sim
+        sim.pull(self._row, self._window.show(sim.state(self._row)))
 
     def close(self) -> None:
         """Close the window, if there is one."""

@@ -168,6 +168,10 @@ class Simulation:
         self.batch.state[row] = state
         self.settle(np.array([row]))
 
+    def pull(self, row: int, forces: NDArray[np.float64]) -> None:
+        """Pull at the bodies of one row, (bodies, 6), until told otherwise."""
+        self.batch.bind("xfrc_applied")[row] = forces
+
     def data(self, row: int, into: mujoco.MjData | None = None) -> mujoco.MjData:
         """Return one row as an MjData, for rendering."""
         data = self.batch.get_data(row, into)

@@ -48,13 +48,19 @@ class Window:
         """Whether the user has not closed it."""
         return self._viewer.is_running()
 
-    def show(self, state: NDArray[np.float64]) -> None:
-        """Show a state, as `sim_state["integration"]` holds it."""
+    def show(self, state: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Show a state, as `sim_state["integration"]` holds it.
+
+        Returns:
+            What the mouse pulls at, (bodies, 6): force (N) and torque (N.m) on each body, world.
+        """
         kind = int(mujoco.mjtState.mjSTATE_INTEGRATION)
         with self._viewer.lock():
             mujoco.mj_setState(self._model, self._data, np.asarray(state, np.float64), kind)
+            self._data.xfrc_applied[:] = 0.0
             mujoco.mj_forward(self._model, self._data)
         self._viewer.sync()
+        return self._data.xfrc_applied.copy()
 
     def close(self) -> None:
         """Close the window."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from maniple.core.atomic import write_text
+
 Row = dict[str, Any]
 
 
@@ -86,8 +88,25 @@ def run(options: Options) -> dict[str, Any]:
         title = f"{options.task}: env-steps per second on {cores} cores"
         draw(rows, title, out / "throughput.png")
         answer["files"].append(str(out / "throughput.png"))
+        answer["files"] += _per_workers(rows, title, out)
     _show(answer, sys.stderr if options.json else sys.stdout)
     return answer
+
+
+def _per_workers(rows: list[Row], title: str, out: Path) -> list[str]:
+    """Where several numbers of workers were measured, write a picture and the rows of each."""
+    from maniple.cli.bench.chart import draw
+
+    counts = sorted({row["workers"] for row in rows if row["workers"]})
+    files: list[str] = []
+    for count in counts if len(counts) > 1 else ():
+        # Engines without workers are in every picture, to compare with.
+        mine = [row for row in rows if row["workers"] in (None, 0, count)]
+        path = out / f"throughput-{count}-workers.jsonl"
+        write_text(path, "".join(json.dumps(row) + "\n" for row in mine))
+        draw(mine, f"{title}, {count} workers", path.with_suffix(".png"))
+        files += [str(path), str(path.with_suffix(".png"))]
+    return files
 
 
 def _plan(options: Options) -> tuple[list[list[Any]], list[dict[str, str]]]:
