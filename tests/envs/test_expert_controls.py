@@ -6,6 +6,7 @@ import pytest
 import maniple
 from maniple.core.errors import BadConfig
 from maniple.sim.rotation import quat_mul, rotation_vector, small_turn
+from maniple.view.policies import task_expert
 
 ROWS = 8
 
@@ -60,3 +61,11 @@ def test_rotation_vectors_undo_small_turns():
     assert np.allclose(small_turn(back), quat, atol=0.01)
     half = np.array([np.cos(0.25), 0, 0, np.sin(0.25)])
     assert np.allclose(rotation_vector(quat_mul(half, half)), [0, 0, 1.0])
+
+
+def test_the_page_offers_the_expert_whatever_the_control():
+    envs = maniple.make_vec("push_button", 2, control="delta_position")
+    obs, _ = envs.reset(seed=0)
+    script = task_expert("push_button", envs, obs)
+    assert script is not None and envs.action_space.contains(script.act(obs))
+    envs.close()

@@ -95,7 +95,7 @@ def task_expert(task: str, envs: Any, obs: Any) -> Actor | None:
         return None
     everyone = np.ones(envs.num_envs, np.bool_)
     try:
-        made = expert(task, envs.num_envs)
+        made = expert(task, envs.num_envs, envs.metadata.get("arm_mode"))
         made.reset(everyone)
         fits = np.shape(made.act(obs)) == (envs.num_envs, *envs.action_spec.shape)
         made.reset(everyone)
