@@ -36,7 +36,7 @@ LINES = [
     "view nowhere", "--print-completion bash", "--version", "train", "train --help",
 ]  # fmt: skip
 RUBBISH = [
-    "", "-1", "0", "1e999", "nan", "inf", "999999999999999999999", "../..", "/dev/zero", "/dev/full",
+    "", "-1", "0", "1e999", "nan", "inf", "9" * 21, "../..", "/dev/zero", "/dev/full",
     "/etc/passwd", "[bold]", "ünïcode", "a b", "\x1b[31m", "--", "-", "=", "--=", "None", "True",
     "{}", "[]", "so101/", "panda/NoSuch-v0", "os:system", "json:x", "none,,", "1,2,x", "%s", "'",
     "--help", "--json", "--debug=1", "--resume", "--seed", "--task", "x" * 5000,
