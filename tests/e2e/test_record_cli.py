@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from conftest import listed
 
+from maniple.data.lerobot.meta import read_origin
 from maniple.data.lerobot.read import Dataset
 from maniple.data.trajectory import numbers_in, read_trajectory, states_in
 from maniple.registry import EXPERTS, TASKS
@@ -218,3 +219,16 @@ def test_ctrl_c_keeps_what_was_told(tmp_path):
     told += [line for line in rest.splitlines() if line.startswith("episode ")]
     assert len(numbers_in(tmp_path / "r" / "states")) >= len(told)
     assert len(Dataset(tmp_path / "r")) >= len(told)
+
+
+def test_datasets_say_of_which_task_they_are(inside, tmp_path):
+    """Also those that were drawn again or exported: the page needs it to play them."""
+    seen, drawn, other = tmp_path / "seen", tmp_path / "drawn", tmp_path / "other"
+    inside("record", "so101/Reach-v0", "--episodes", "1", "--out", seen, "--format", "both")
+    inside("replay", seen, "--dataset", drawn, "--cameras", "front", "--image-size", "16", "16",
+           "--no-film")  # fmt: skip
+    inside("data", "export", drawn, "--out", other)
+    for folder in (seen, drawn, other):
+        assert read_origin(folder)["task"] == "so101/Reach-v0", folder
+        assert read_origin(folder)["control"] == "ee"
+    assert read_origin(other)["renderer"] == read_origin(drawn)["renderer"] == "fast"

@@ -136,10 +136,10 @@ class _Store:
         fps, robot = envs.metadata["render_fps"], _robot(player.task)
         try:
             if options.format != "states":
+                from maniple.cli.demos.dataset import origin_of
                 from maniple.data.lerobot.write import DatasetWriter
 
-                renderer = envs.metadata.get("renderer")
-                origin = {} if renderer is None else {"renderer": renderer}
+                origin = origin_of(player.task, envs.metadata)
                 self._dataset = DatasetWriter(options.out, fps, robot, origin)
             if options.format != "lerobot":
                 from maniple.data.trajectory import Origin, TrajectoryWriter, numbers_in

@@ -289,6 +289,7 @@ def _open(stack: ExitStack, trajectories: list[Any], options: Options) -> tuple[
 
 
 def _write_dataset(folder: Path, numbers: list[int], options: Options, out: Path) -> Path:
+    from maniple.cli.demos.dataset import origin_of
     from maniple.cli.progress import bar
     from maniple.cli.replay_group import make_group
     from maniple.core.errors import BadConfig
@@ -310,8 +311,8 @@ def _write_dataset(folder: Path, numbers: list[int], options: Options, out: Path
                 settings["image_size"] = origin.settings["image_size"]
             with closing(make_group(task, settings, 1)) as group:
                 if writer is None:
-                    drawn_by = {"renderer": group.contract.metadata.get("renderer", "")}
-                    made = DatasetWriter(out, origin.fps, origin.robot, drawn_by)
+                    told = origin_of(task, group.contract.metadata)
+                    made = DatasetWriter(out, origin.fps, origin.robot, told)
                     writer = stack.enter_context(made)
                 writer.add(Redrawing(group, trajectories).episodes()[0])
             if tick:

@@ -74,10 +74,14 @@ def _chosen(datasets: list[Any], options: Options) -> Iterator[tuple[int, Any]]:
 
 
 def _write_dataset(datasets: list[Any], options: Options) -> int:
+    from maniple.data.lerobot.meta import read_origin
     from maniple.data.lerobot.write import DatasetWriter
 
     info = datasets[0].info
-    with DatasetWriter(options.out, info["fps"], info.get("robot_type") or "") as writer:
+    origins = [read_origin(dataset.root) for dataset in datasets]
+    origin = origins[0] if all(other == origins[0] for other in origins) else {}
+    robot = info.get("robot_type") or ""
+    with DatasetWriter(options.out, info["fps"], robot, origin) as writer:
         for _, episode in _chosen(datasets, options):
             writer.add(episode)
         return writer.episodes

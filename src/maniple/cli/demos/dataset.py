@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,11 +73,11 @@ def write_dataset(
     return answer
 
 
-def origin_of(task: str, envs: Any) -> dict[str, str]:
+def origin_of(task: str, metadata: Mapping[str, Any]) -> dict[str, str]:
     """Tell what is needed to play an episode again: the task, its control, who drew."""
     from maniple.registry import canonical
 
-    named = {"control": envs.metadata.get("arm_mode"), "renderer": envs.metadata.get("renderer")}
+    named = {"control": metadata.get("arm_mode"), "renderer": metadata.get("renderer")}
     return {"task": canonical(task)} | {k: str(v) for k, v in named.items() if v}
 
 

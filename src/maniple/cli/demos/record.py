@@ -106,7 +106,7 @@ def _run_mujoco(options: Options) -> dict[str, Any]:
         fps, robot = envs.metadata["render_fps"], find(options.task).robot.name
         return write_dataset(
             options, fps, robot, episodes, options.episodes, tally=lambda: tallies[-1],
-            origin=origin_of(options.task, envs),
+            origin=origin_of(options.task, envs.metadata),
         )  # fmt: skip
 
 
