@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -105,3 +106,22 @@ def test_the_demo_draws_every_task(tmp_path):
 
     path = _draw_tasks(Options(out=tmp_path))
     assert path.read_bytes()[:4] == b"\x89PNG" and path.stat().st_size > 50_000
+
+
+@pytest.mark.parametrize("line", ["data export {data} --out {file}", "list --pictures {file}/x"])
+def test_a_file_where_a_folder_should_be_is_one_line(inside, tmp_path, line):
+    file = tmp_path / "file"
+    file.write_text("here")
+    inside(
+        "demos", "record", "--task", "so101/Reach-v0", "--episodes", "1", "--out", tmp_path / "d"
+    )
+    told = inside(*line.format(data=tmp_path / "d", file=file).split(), code=2)
+    assert str(file) in told and file.read_text() == "here"
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+def test_mutated_lines_end_in_words():
+    fuzz = Path(__file__).with_name("fuzz_cli.py")
+    done = subprocess.run([sys.executable, fuzz, "300"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout

@@ -89,6 +89,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         return 0
+    except OSError as error:
+        # A file or folder that somebody named; programs' own mistakes are other errors.
+        if debug or error.filename is None:
+            raise
+        print(f"maniple: {error.filename}: {error.strerror}.", file=sys.stderr)
+        return 2
 
 
 def _print_completion(shells: list[str]) -> int:

@@ -20,6 +20,12 @@ def make_folder(path: Path, flag: str) -> None:
         raise BadConfig(f"{flag}: the folder {path} cannot be written to.")
 
 
+def check_empty(path: Path, flag: str) -> None:
+    """Refuse a place for results where something is already."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise BadConfig(f"{path} is not empty; choose another folder with {flag}.")
+
+
 @contextmanager
 def writing(what: str) -> Iterator[None]:
     """Tell a full disk and its like in one line."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from maniple.cli.out import make_folder, writing
+from maniple.cli.out import check_empty, make_folder, writing
 
 MOST_IN_GRID = 64
 DEFAULT_SIZE = (240, 320)
@@ -292,13 +292,11 @@ def _write_dataset(folder: Path, numbers: list[int], options: Options, out: Path
     from maniple.cli.demos.dataset import origin_of
     from maniple.cli.progress import bar
     from maniple.cli.replay_group import make_group
-    from maniple.core.errors import BadConfig
     from maniple.data.lerobot.write import DatasetWriter
     from maniple.data.redraw import Redrawing
     from maniple.data.trajectory import read_trajectory
 
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise BadConfig(f"{out} is not empty; choose another folder with --dataset.")
+    check_empty(out, "--dataset")
     origin = read_trajectory(folder, numbers[0]).origin
     with ExitStack() as stack:
         writer: Any = None

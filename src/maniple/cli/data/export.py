@@ -36,12 +36,12 @@ class Options:
 
 def run(options: Options) -> dict[str, Any]:
     """Read, choose, write."""
+    from maniple.cli.out import check_empty
     from maniple.core.errors import BadConfig
     from maniple.data.demos import datasets_in
     from maniple.data.lerobot.read import Dataset
 
-    if options.out.exists() and any(options.out.iterdir()):
-        raise BadConfig(f"{options.out} is not empty; choose another folder with --out.")
+    check_empty(options.out, "--out")
     datasets = [Dataset(root) for root in datasets_in(options.folder)]
     count = sum(len(dataset) for dataset in datasets)
     for number in options.episodes:
