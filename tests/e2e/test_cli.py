@@ -116,7 +116,7 @@ def test_a_file_where_a_folder_should_be_is_one_line(inside, tmp_path, line):
         "demos", "record", "--task", "so101/Reach-v0", "--episodes", "1", "--out", tmp_path / "d"
     )
     told = inside(*line.format(data=tmp_path / "d", file=file).split(), code=2)
-    assert str(file) in told and file.read_text() == "here"
+    assert str(file) in told.err and file.read_text() == "here"
 
 
 @pytest.mark.slow
