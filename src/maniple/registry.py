@@ -89,6 +89,17 @@ def canonical(task: str) -> str:
     return next((id for id in TASKS if _plain(id) == plain), task)
 
 
+def task_in_file(task: str, what: str) -> str:
+    """Return a task that a file names: a file alone never has a module imported.
+
+    Args:
+        what: What the file is, for the message.
+    """
+    if ":" in task and task not in TASKS:
+        raise BadConfig(f"{what} is of a task of your own: add --task {task:.80}")
+    return task
+
+
 def _import_own(task: str) -> str:
     """Import the module of 'module:id', which registers the task; return that name."""
     module, _, id = task.partition(":")

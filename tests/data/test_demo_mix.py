@@ -59,3 +59,10 @@ def test_demonstrations_of_another_task_are_refused():
         buffer_of([episode(1, 3, True)], other, ACTION)
     with pytest.raises(BadConfig, match="maniple demos record"):
         buffer_of([], LAYOUT, ACTION)
+
+
+def test_actions_of_another_control_are_refused():
+    """Before training begins, and in words."""
+    wide = ArraySpec((4,), np.dtype(np.float32), -1, 1)
+    with pytest.raises(BadConfig, match=r"actions have shape \(1,\), and it takes \(4,\)"):
+        buffer_of([episode(1, 3, True)], LAYOUT, wide)

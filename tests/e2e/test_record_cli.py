@@ -232,3 +232,27 @@ def test_datasets_say_of_which_task_they_are(inside, tmp_path):
         assert read_origin(folder)["task"] == "so101/Reach-v0", folder
         assert read_origin(folder)["control"] == "ee"
     assert read_origin(other)["renderer"] == read_origin(drawn)["renderer"] == "fast"
+
+
+def test_demonstrations_must_mean_what_the_environments_do(inside, tmp_path):
+    """Recorded by poses, trained with steps of the tip: refused; recorded with steps: learned."""
+    other, same = tmp_path / "other", tmp_path / "same"
+    small = ("--episodes", 2, "--format", "lerobot", "--num-envs", 2)
+    inside("record", "push_button", "--out", other, *small)
+    inside("record", "push_button", "--out", same, *small, "--control", "delta_position")
+    train = ("train", "sac", "--task", "push_button", "--demos", 0, "--max-steps", 40,
+             "--num-envs", 4, "--eval-n-trajs", 0)  # fmt: skip
+    for flag in ("--demo-path", "--demos-from"):
+        told = inside(*train, flag, other, "--run-dir", tmp_path / f"a{flag}", code=2)
+        assert "act by 'ik', and the environments by 'delta_position'" in told.err
+        inside(*train, flag, same, "--run-dir", tmp_path / f"b{flag}")
+
+
+def test_numbers_of_states_and_dataset_stay_the_same(inside, tmp_path):
+    """Appending to only one of them would write over states that are there."""
+    out = tmp_path / "r"
+    inside("record", REACH, "--episodes", 3, "--format", "states", "--out", out)
+    before = read_trajectory(states_in(out), 0).seed
+    told = inside("record", REACH, "--episodes", 1, "--append", "--out", out, code=2)
+    assert "states of 3 episodes and a dataset of 0" in told.err
+    assert read_trajectory(states_in(out), 0).seed == before

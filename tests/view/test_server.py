@@ -1,5 +1,6 @@
 """Who may look at the page: this machine, or whoever has the token."""
 
+import http.client
 import socket
 from urllib.error import HTTPError
 from urllib.request import HTTPCookieProcessor, Request, build_opener, urlopen
@@ -9,6 +10,8 @@ import pytest
 from maniple.core.errors import BadConfig
 
 viser = pytest.importorskip("viser")
+from maniple.view.server import PageServer  # noqa: E402  (viser is asked for first)
+
 pytestmark = pytest.mark.alone
 
 
@@ -20,7 +23,6 @@ def listening():
 
 
 def test_only_this_machine_is_served():
-    from maniple.view.server import PageServer
 
     before = listening()
     server = PageServer(port=0)
@@ -33,7 +35,6 @@ def test_only_this_machine_is_served():
 
 
 def test_others_need_the_token():
-    from maniple.view.server import PageServer
 
     before = listening()
     server = PageServer("0.0.0.0", 0, "a" * 20)
@@ -70,7 +71,6 @@ def test_others_need_the_token():
 
 
 def test_bad_addresses_are_refused():
-    from maniple.view.server import PageServer
 
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -81,3 +81,44 @@ def test_bad_addresses_are_refused():
                               ("127.0.0.1", 70000, None), ("0.0.0.0", 0, "short")):  # fmt: skip
         with pytest.raises(BadConfig):
             PageServer(host, port, token)
+
+
+def status(port, **headers):
+    """What the page answers to a request with these headers."""
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    link.putrequest("GET", "/", skip_host="Host" in headers)
+    for name, value in headers.items():
+        link.putheader(name, value)
+    link.endheaders()
+    try:
+        return link.getresponse().status
+    finally:
+        link.close()
+
+
+def test_other_web_pages_cannot_use_the_one_on_loopback():
+    server = PageServer(port=0)
+    try:
+        port = server.port
+        assert status(port) == 200
+        assert status(port, Origin=f"http://127.0.0.1:{port}") == 200
+        assert status(port, Origin="http://evil.example") == 403
+        assert status(port, Host="evil.example", Origin="http://evil.example") == 403
+        assert status(port, Host="localhost:9999", Origin="http://localhost:9999") == 200, "ssh -L"
+    finally:
+        server.close()
+
+
+def test_behind_the_gate_nobody_is_answered_who_did_not_come_through_it():
+    server = PageServer("0.0.0.0", 0, "0123456789abcdef")
+    try:
+        assert status(server.viser.get_port()) == 403
+        assert status(server.port, Cookie="maniple_token=0123456789abcdef") == 200
+        assert status(server.port) == 403
+    finally:
+        server.close()
+
+
+def test_tokens_are_plain_letters():
+    with pytest.raises(BadConfig, match="letters and digits"):
+        PageServer("0.0.0.0", 0, "é" * 20)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,6 +84,8 @@ class SACConfig:
             )
         if not 0 < self.lr < 1:
             raise BadConfig(f"lr is {self.lr}; it must be above 0 and below 1.")
+        if not (isfinite(self.imitation) and self.imitation >= 0):
+            raise BadConfig(f"imitation is {self.imitation}; it is a weight, 0 or larger.")
         if not 0 < self.discount <= 1:
             raise BadConfig(f"discount is {self.discount}; it must be above 0 and at most 1.")
 

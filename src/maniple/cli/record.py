@@ -47,6 +47,9 @@ class Options:
     renderer: str | None = None
     """What draws them: auto, fast, mujoco, splat, hybrid; None: the task's or the run's choice."""
 
+    control: str | None = None
+    """How actions move the robot, as in delta_position; None: the task's or the run's own way."""
+
     max_episode_steps: int | None = None
     """Steps after which an episode is cut off; None: the task's choice."""
 
@@ -132,6 +135,8 @@ class _Store:
     """Where episodes go: a dataset, a folder of states, or both under the same numbers."""
 
     def __init__(self, options: Options, player: Any, envs: Any, settings: dict) -> None:
+        from maniple.core.errors import BadConfig
+
         self._dataset = self._states = None
         fps, robot = envs.metadata["render_fps"], _robot(player.task)
         try:
@@ -148,6 +153,12 @@ class _Store:
                 about = Origin(player.task, _plain(settings), fps, robot, player.name, model)
                 self._states = TrajectoryWriter(options.out, about)
                 self._next = max(numbers_in(self._states.folder), default=-1) + 1
+                if self._dataset is not None and self._dataset.episodes != self._next:
+                    raise BadConfig(
+                        f"{options.out} has states of {self._next} episodes and a dataset of "
+                        f"{self._dataset.episodes}: they would not get the same numbers. Record "
+                        "into another folder, or with the --format that it began with."
+                    )
         except BaseException:
             self.close()
             raise
@@ -207,6 +218,8 @@ def _more_settings(options: Options, player: Any) -> dict[str, Any]:
         )
     if options.renderer is not None:
         more["renderer"] = options.renderer
+    if options.control is not None:
+        more["control"] = options.control
     if options.max_episode_steps is not None:
         more["max_episode_steps"] = options.max_episode_steps
     if perturb := together(options.perturb):

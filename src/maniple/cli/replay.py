@@ -151,13 +151,9 @@ def _kind(trajectory: Any) -> tuple[Any, ...]:
 
 def _task(trajectory: Any, options: Options) -> str:
     """Return the task to draw: a file alone never has a module imported."""
-    from maniple.core.errors import BadConfig
-    from maniple.registry import TASKS
+    from maniple.registry import task_in_file
 
-    task = options.task or trajectory.origin.task
-    if options.task is None and ":" in task and task not in TASKS:
-        raise BadConfig(f"The recording is of a task of your own: add --task {task:.80}")
-    return task
+    return options.task or task_in_file(trajectory.origin.task, "The recording")
 
 
 def _settings(trajectory: Any, task: str, options: Options) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from maniple.core.errors import BadConfig, ManipleError
 from maniple.core.spec import ArraySpec, Layout
 from maniple.data.demo_mix import append, check_fits
+from maniple.data.demos import check_control
 from maniple.data.episode import Episode
 from maniple.data.lerobot import paths
 from maniple.data.lerobot.read import Dataset
@@ -32,6 +33,7 @@ class ArrivingDemos:
         action: What an action is.
         capacity: Transitions to keep.
         first: Demonstrations that are there from the beginning.
+        control: How the environments are acted in: actions of another control mean other things.
     """
 
     def __init__(
@@ -43,11 +45,14 @@ class ArrivingDemos:
         seed: int = 0,
         stack: int = 1,
         first: list[Episode] | None = None,
+        control: str | None = None,
     ) -> None:
         if folder.is_file():
             raise BadConfig(f"demos_from is {folder}, a file; give the folder of a dataset.")
-        self.folder, self.layout = folder, layout
+        self.folder, self.layout, self.action = folder, layout, action
         self.ring = ReplayBuffer(layout, action, 1, capacity, seed, stack)
+        self._control = control
+        check_control(folder, control)  # What is there already is refused at once.
         self.taken = 0
         """Episodes of the dataset that have been read."""
         self._has_pictures = any(spec.image is not None for spec in layout.values())
@@ -86,6 +91,7 @@ class ArrivingDemos:
     def _read(self, until: int | None) -> list[Episode]:
         if not (self.folder / paths.INFO_PATH).is_file():
             return []
+        check_control(self.folder, self._control)
         try:
             dataset = Dataset(self.folder, self._has_pictures)
             last = len(dataset) if until is None else min(until, len(dataset))
@@ -98,7 +104,7 @@ class ArrivingDemos:
             return []
 
     def _add(self, episode: Episode) -> None:
-        check_fits(episode, self.layout)
+        check_fits(episode, self.layout, self.action)
         marks = episode.intervention
         if marks is None or np.any(marks):
             append(self.ring, episode)

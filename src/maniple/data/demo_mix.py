@@ -40,7 +40,7 @@ def buffer_of(
     """Put whole episodes one behind the other into a ring of one row."""
     if not episodes:
         raise BadConfig("There are no demonstrations. Record some with 'maniple demos record'.")
-    check_fits(episodes[0], layout)
+    check_fits(episodes[0], layout, action)
     frames = sum(len(e.action) + 1 for e in episodes)
     ring = ReplayBuffer(layout, action, 1, frames + 1, seed, stack)
     no, yes = np.zeros(1, np.bool_), np.ones(1, np.bool_)
@@ -60,8 +60,14 @@ def buffer_of(
     return ring
 
 
-def check_fits(episode: Episode, layout: Layout) -> None:
-    """Refuse an episode that lacks what an observation is made of."""
+def check_fits(episode: Episode, layout: Layout, action: ArraySpec) -> None:
+    """Refuse an episode that lacks what an observation is made of, or acts by other numbers."""
+    if episode.action.shape[1:] != action.shape:
+        raise BadConfig(
+            f"The demonstrations do not fit the task: their actions have shape "
+            f"{episode.action.shape[1:]}, and it takes {action.shape}. Record them with the same "
+            "--control, or train with the --env.control that they have."
+        )
     for name, spec in layout.items():
         found = episode.obs.get(name)
         if found is None or found.shape[1:] != spec.shape:

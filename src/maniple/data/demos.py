@@ -14,6 +14,7 @@ from maniple.core.faults import lost_rows
 from maniple.core.space import flattener
 from maniple.data.episode import Episode
 from maniple.data.lerobot import paths
+from maniple.data.lerobot.meta import read_origin
 from maniple.data.lerobot.read import Dataset
 from maniple.data.sim_states import STATE_PARTS
 from maniple.data.take import Take
@@ -101,6 +102,16 @@ def collect(
 def load(folder: str | Path, with_pictures: bool = True) -> list[Episode]:
     """Read all episodes of a dataset, or of every dataset right inside a run's folder."""
     return [episode for root in datasets_in(folder) for episode in Dataset(root, with_pictures)]
+
+
+def check_control(root: Path, control: str | None) -> None:
+    """Refuse a dataset whose actions were meant for another control; many do not say."""
+    then = read_origin(root).get("control")
+    if then and control and then != control:
+        raise BadConfig(
+            f"The demonstrations in {root} act by {then!r}, and the environments by {control!r}. "
+            f"Train with --env.control {then}, or record others with --control {control}."
+        )
 
 
 def datasets_in(folder: str | Path) -> list[Path]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import warnings
 
-from maniple.data.demos import collect, datasets_in, load
+from maniple.data.demos import check_control, collect, datasets_in, load
 from maniple.data.episode import Episode
 from maniple.data.lerobot.meta import read_origin
 from maniple.learn.config import TrainConfig
 from maniple.learn.make import make_envs, with_renderer
-from maniple.registry import expert
+from maniple.registry import TASKS, canonical, expert, find
 
 FIRST_SEED = 500_000_000
 """Demonstrations begin here: neither training nor evaluation plays these episodes."""
@@ -20,12 +20,21 @@ def demonstrations(config: TrainConfig) -> list[Episode]:
     shown: list[Episode] = []
     demos = config.demos
     if demos.demo_path is not None:
+        for root in datasets_in(demos.demo_path):
+            check_control(root, control_of(config))
         shown += load(demos.demo_path, with_pictures=bool(config.env.cameras))
         if config.env.cameras:
             _check_renderer(config)
     if demos.demos:
         shown += record(config, demos.demos)
     return shown
+
+
+def control_of(config: TrainConfig) -> str | None:
+    """How the run's environments are acted in; None: nobody can tell."""
+    task = canonical(config.run.task)
+    own = getattr(find(task), "control", None) if task in TASKS else None
+    return config.env.control or own
 
 
 def _check_renderer(config: TrainConfig) -> None:

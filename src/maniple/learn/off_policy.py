@@ -12,7 +12,7 @@ from maniple.data.arriving import ArrivingDemos
 from maniple.data.demo_mix import DemoMix, buffer_of
 from maniple.data.replay_buffer import ReplayBuffer
 from maniple.learn.config import TrainConfig
-from maniple.learn.demos import demonstrations
+from maniple.learn.demos import control_of, demonstrations
 from maniple.learn.make import make_agent, stack_of
 from maniple.run.learner import Counters, State
 from maniple.run.ranks import Ranks
@@ -46,7 +46,7 @@ class OffPolicyLearner:
         if config.demos.demos_from is not None:
             self._arriving = ArrivingDemos(
                 config.demos.demos_from, layout, action, replay.replay_buffer_capacity, seed + 1,
-                stack, shown,
+                stack, shown, control_of(config),
             )  # fmt: skip
             demos = self._arriving.ring
         self._mix = DemoMix(self.replay, demos, config.demos.demo_share)

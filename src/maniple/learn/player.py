@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +50,14 @@ def find_player(what: str, policy: str | None = None, best: bool = True) -> Play
         if policy in (None, what):
             return _trained(Path(what), best)
         from maniple.learn.config import config_of
+        from maniple.learn.make import env_options
 
-        task = config_of(_run_config(Path(what))).run.task
-        return (
-            _same_task(find_player(policy, None, best), task)
-            if _is_path(policy)
-            else (find_player(task, policy, best))
-        )
+        config = config_of(_run_config(Path(what)))
+        if _is_path(policy):
+            return _same_task(find_player(policy, None, best), config.run.task)
+        player = find_player(config.run.task, policy, best)
+        # In the run's environments; an expert may look at more than the policy.
+        return replace(player, settings={**env_options(config), **player.settings})
     if policy is not None and _is_path(policy):
         return _same_task(_trained(Path(policy), best), what)
     task = canonical(what)
@@ -70,7 +71,11 @@ def find_player(what: str, policy: str | None = None, best: bool = True) -> Play
             f"--policy is {policy!r}; it is expert, random, or the path of a run or a checkpoint."
         )
     expert(task, 1)  # A task without one is refused before anything starts.
-    return Player(task, EXPERT, settings, lambda envs: expert(task, envs.num_envs))
+    return Player(task, EXPERT, settings, lambda envs: _expert(task, envs))
+
+
+def _expert(task: str, envs: Any) -> Expert:
+    return expert(task, envs.num_envs, envs.metadata.get("arm_mode"))
 
 
 def _is_path(policy: str | None) -> bool:

@@ -10,6 +10,7 @@ from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, urlsplit
 
 from maniple.core.errors import BadConfig
+from maniple.view.same_origin import PASS
 
 COOKIE = "maniple_token"
 HEAD_BYTES, HEAD_SECONDS = 16_384, 10.0
@@ -26,8 +27,9 @@ class TokenGate:
     browser sends with the page's WebSocket too. It travels in the clear, as the page does.
     """
 
-    def __init__(self, host: str, port: int, token: str, target_port: int) -> None:
-        self._token, self._target = token, target_port
+    def __init__(self, host: str, port: int, token: str, target_port: int, secret: str) -> None:
+        """Begin to listen; `secret` tells the server behind that somebody was let in."""
+        self._token, self._target, self._secret = token, target_port, secret
         self._loop = asyncio.new_event_loop()
         self._open = 0
         try:
@@ -90,7 +92,8 @@ class TokenGate:
         self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         there, back = await asyncio.open_connection("127.0.0.1", self._target)
-        back.write(head)
+        first, _, rest = head.partition(b"\r\n")
+        back.write(b"%s\r\n%s: %s\r\n%s" % (first, PASS.encode(), self._secret.encode(), rest))
         ways = [asyncio.create_task(_pipe(reader, back)), asyncio.create_task(_pipe(there, writer))]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)

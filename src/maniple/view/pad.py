@@ -41,6 +41,9 @@ class Pad:
         self.recording: Recording | None = None
         self.is_recording = False
         self.note = ""
+        """Who drives, where that is to be said."""
+        self.trouble = ""
+        """Why nothing is recorded, where that was asked for."""
         person = session.person
         gui.add_markdown(HOW if person.moves_tip else HOW_NUMBERS)
         self.take = gui.add_button(
@@ -150,7 +153,7 @@ class Pad:
     def _told(self) -> str:
         recording = self.recording
         if recording is None:
-            return self.note or "Nothing is recorded."
+            return self.trouble or self.note or "Nothing is recorded."
         if recording.trouble:
             return f"**Not recorded:** {recording.trouble}"
         waiting = f", {recording.waiting} being written" if recording.waiting else ""
@@ -180,9 +183,9 @@ class Pad:
             self._session.begin_at(self.recording.first_seed)
             # An episode is recorded from its beginning.
             self._session.end_episode(keep=False)
-            self.note, self.is_recording = "", True
+            self.trouble, self.is_recording = "", True
         except (ManipleError, OSError) as error:
-            self.note = f"**Not recorded:** {error}"
+            self.trouble = f"**Not recorded:** {error}"
         self.show()
 
     def _keep_now(self) -> None:

@@ -39,14 +39,14 @@ class RunPanel:
         if tuple(self.run.options) != names:
             self.run.options = names
         path = self._paths.get(str(self.run.value))
+        text = f"No runs in `{self._folder}` yet." if path is None else "No metrics yet."
         try:
             found = curves(path) if path is not None else {}
         except (ManipleError, OSError) as error:
-            found, self.state.content = {}, f"It cannot be read: {error}"
+            found, text = {}, f"It cannot be read: {error}"
         self._offer(tuple(found))
         self._draw(found)
         last = max((points[-1][0] for points in found.values()), default=None)
-        text = f"No runs in `{self._folder}` yet." if path is None else "No metrics yet."
         text = text if last is None else f"Step **{last:,.0f}** · `{path}`"
         if self.state.content != text:
             self.state.content = text

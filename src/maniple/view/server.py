@@ -13,6 +13,7 @@ from typing import Any
 from maniple.core.errors import BadConfig
 from maniple.core.optional import require
 from maniple.view.gate import TokenGate
+from maniple.view.same_origin import only_own_pages
 
 HERE = "127.0.0.1"
 NOISE = "opening handshake failed"
@@ -21,7 +22,7 @@ SHORTEST_TOKEN = 16
 
 
 class PageServer:
-    """A viser server, which listens on loopback whatever the host.
+    """A viser server, which listens on loopback whatever the host, and answers to its own page.
 
     Other machines are let in through a gate of ours that asks for a token: viser has none.
 
@@ -35,7 +36,8 @@ class PageServer:
         viser = require("viser")
         if not 0 <= port < 65536:
             raise BadConfig(f"port is {port}; it is from 0 (any) to 65535.")
-        if token is not None and (len(token) < SHORTEST_TOKEN or not token.isalnum()):
+        is_word = token is None or (token.isascii() and token.isalnum())
+        if not is_word or (token is not None and len(token) < SHORTEST_TOKEN):
             raise BadConfig(
                 f"A token has {SHORTEST_TOKEN} or more letters and digits; leave --share-token out "
                 "to have one made."
@@ -44,8 +46,9 @@ class PageServer:
         is_here = is_loopback(host)
         _check_free(host, port)
         self._gate: TokenGate | None = None
+        secret = None if is_here else secrets.token_hex(16)
         # viser says where it is, and later that it stops, on the standard output.
-        with redirect_stdout(io.StringIO()):
+        with redirect_stdout(io.StringIO()), only_own_pages(secret):
             self.viser: Any = viser.ViserServer(
                 host=host if is_here else HERE, port=port if is_here else 0, verbose=False
             )
@@ -54,9 +57,9 @@ class PageServer:
         shown = socket.gethostname() if host in ("0.0.0.0", "::") else host
         shown = f"[{shown}]" if ":" in shown else shown
         self.url = f"http://{shown}:{self.port}"
-        if not is_here:
+        if secret is not None:
             token = token or secrets.token_hex(16)
-            self._gate = TokenGate(host, port, token, self.port)
+            self._gate = TokenGate(host, port, token, self.port, secret)
             self.port = self._gate.port
             self.url = f"http://{shown}:{self.port}/?token={token}"
 

@@ -49,8 +49,10 @@ def find_subject(name: str, task: str | None = None) -> Subject:
 def _folder(path: Path, task: str | None) -> Subject:
     if (path / INFO_PATH).is_file():
         from maniple.data.lerobot.meta import read_origin
+        from maniple.registry import task_in_file
 
-        return Subject("dataset", task or read_origin(path).get("task", ""), path)
+        named = read_origin(path).get("task", "")
+        return Subject("dataset", task or task_in_file(named, "The dataset"), path)
     if (path / CONFIG).is_file():
         return _run(path)
     if inner := runs_in(path):

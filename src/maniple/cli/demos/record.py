@@ -31,6 +31,9 @@ class Options:
     image_size: tuple[int, int] | None = None
     """Height and width of the pictures; given alone it means the task's first two cameras."""
 
+    control: str | None = None
+    """How actions move the robot, as in delta_position; None: the task's own way."""
+
     seed: int | None = None
     """Seed of the first episode; None: 0, or the one after the last with --append."""
 
@@ -89,7 +92,9 @@ def _run_mujoco(options: Options) -> dict[str, Any]:
         settings["engine"] = options.engine
         # An expert may look at more than the task shows by itself.
         settings["observations"] = "all"
-        expert(options.task, rows)  # A task without one is refused before workers start.
+        settings |= {"control": options.control} if options.control else {}
+        # A task without one is refused before workers start.
+        expert(options.task, rows, options.control)
     tallies = [Tally(0, 0)]
     with (
         closing(make_vec(options.task, rows, **settings)) as envs,
@@ -116,7 +121,7 @@ def _player(envs: Any, options: Options) -> Iterator[Any]:
     if not options.keyboard:
         from maniple.registry import expert
 
-        yield expert(options.task, envs.num_envs)
+        yield expert(options.task, envs.num_envs, options.control)
         return
     from maniple.cli.demos.keyboard import HELP, Keyboard
 

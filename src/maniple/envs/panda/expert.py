@@ -95,6 +95,7 @@ class PandaExpert:
     ) -> None:
         self._task = task
         self._control = control
+        self._script = waypoints
         self._waypoints = [_slowed(w) for w in waypoints] if control != POSE else waypoints
         self._at = np.zeros(num_envs, np.int64)
         self._steps = np.zeros(num_envs, np.int64)
@@ -111,7 +112,7 @@ class PandaExpert:
                 f"The expert of {self._task.__name__} acts by {', '.join(CONTROLS)}, not by "
                 f"{control!r}."
             )
-        return PandaExpert(self._task, self._waypoints, len(self._at), control)
+        return PandaExpert(self._task, self._script, len(self._at), control)
 
     def act(self, obs: Obs) -> NDArray[np.float32]:
         """Return the next action of every row."""
