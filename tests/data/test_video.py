@@ -1,5 +1,8 @@
 """One encoder writes films for people and films of datasets, each with its own settings."""
 
+import subprocess
+import sys
+
 import av
 import numpy as np
 import pytest
@@ -55,3 +58,26 @@ def test_an_empty_film_leaves_no_file(tmp_path):
 def test_other_arrays_are_refused(tmp_path, frame):
     with Encoder(tmp_path / "x.mp4", 25, Encoding()) as encoder, pytest.raises(BadConfig):
         encoder.add(frame)
+
+
+def test_a_full_disk_is_told_and_leaves_no_whole_name(tmp_path):
+    """FFmpeg says nothing: the film is counted before it gets its name."""
+    code = (
+        "import resource, signal, sys\nimport numpy as np\n"
+        "from maniple.core.errors import ManipleError\nfrom maniple.data.video import Film\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
+        "film, rng = Film(sys.argv[1], 10), np.random.default_rng(0)\n"
+        "try:\n"
+        "    for _ in range(60):\n"
+        "        film.add(rng.integers(0, 255, (128, 128, 3), np.uint8))\n"
+        "    film.close()\n"
+        "except (ManipleError, OSError) as error:\n"
+        "    print('told:', error)\n"
+    )
+    path = tmp_path / "film.mp4"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=60
+    )
+    assert "told:" in done.stdout, done.stderr
+    assert not path.exists()

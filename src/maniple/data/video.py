@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.atomic import PART
+from maniple.core.errors import ManipleError
 from maniple.data.h264 import Encoder, Encoding
 
 
@@ -40,6 +41,7 @@ class Film:
         self._encoder.close()
         self._encoder = None
         if self.frames:
+            _check_whole(self._part, self.frames)
             self._part.replace(self.path)
         else:
             self._part.unlink(missing_ok=True)
@@ -49,6 +51,23 @@ class Film:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _check_whole(path: Path, frames: int) -> None:
+    """See that all frames are in the file: FFmpeg does not tell of a full disk.
+
+    Raises:
+        ManipleError: Some are missing.
+    """
+    try:
+        with av.open(str(path)) as film:
+            found = sum(packet.size > 0 for packet in film.demux(video=0))
+    except (av.error.FFmpegError, OSError, IndexError):
+        found = 0
+    if found < frames:
+        raise ManipleError(
+            f"{path} holds {found} of {frames} frames: the rest could not be written. Make room."
+        )
 
 
 def save_png(path: str | Path, picture: NDArray[np.uint8]) -> None:
