@@ -51,7 +51,7 @@ bench: setup
 docs: setup
 	@$(INSTALL) -e '.[docs]'
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "look at  build/site/index.html"
+	@echo "look at  build/site/index.html (its search wants a server: python3 -m http.server -d build/site)"
 
 wheel: setup
 	@rm -rf dist

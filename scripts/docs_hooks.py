@@ -1,4 +1,4 @@
-"""Let mkdocs show README, CONTRIBUTING and CHANGELOG, and every source file that a page links to."""
+"""Let mkdocs show the pages outside of docs/, with every source file that a page links to."""
 
 import re
 from pathlib import Path

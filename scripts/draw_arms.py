@@ -1,6 +1,6 @@
 """Draw docs/pictures/arms.gif: six arms at work, each played by its scripted expert.
 
-    python scripts/draw_arms.py docs/pictures/arms.gif
+python scripts/draw_arms.py docs/pictures/arms.gif
 """
 
 import sys
@@ -47,7 +47,9 @@ def main(path: Path) -> None:
     films = [play(task, seed) for task, seed in TASKS.items()]
     frames = [tile(list(pictures), columns=3) for pictures in zip(*films, strict=True)]
     save_gif(path, frames, FPS)
-    print(f"{path}: {frames[0].shape[1]} x {frames[0].shape[0]}, {path.stat().st_size / 1e6:.2f} MB")
+    print(
+        f"{path}: {frames[0].shape[1]} x {frames[0].shape[0]}, {path.stat().st_size / 1e6:.2f} MB"
+    )
 
 
 if __name__ == "__main__":

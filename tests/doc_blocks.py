@@ -10,6 +10,7 @@ A comment on the line before a block, which no reader sees, may say:
 
 import re
 import shlex
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -67,7 +68,7 @@ class Block:
 
 def pages() -> list[Path]:
     """Every page with code that somebody may copy; decisions and changes tell of the past."""
-    found = [ROOT / "README.md", ROOT / "README.zh.md", ROOT / "CONTRIBUTING.md"]
+    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
     found += sorted((ROOT / "docs").rglob("*.md"))
     return [page for page in found if "decisions" not in page.parts]
 
@@ -84,3 +85,40 @@ def blocks(page: Path) -> list[Block]:
         line = text[: match.start("language")].count("\n") + 1
         found.append(Block(match["language"], code, line, notes))
     return found
+
+
+def census() -> tuple[Counter[str], Counter[str]]:
+    """Count what tests run, and what they do not run by its reason."""
+    run: Counter[str] = Counter()
+    not_run: Counter[str] = Counter()
+    for page in pages():
+        for block in blocks(page):
+            if block.language not in RUN:
+                continue
+            when = ", slow" if block.is_slow else ""
+            if block.language == "python" or block.reason is not None:
+                _count(run, not_run, f"python blocks{when}", block.reason)
+            else:
+                for words in block.commands():
+                    _count(run, not_run, f"commands{when}", NOT_RUN.get(words[0]))
+    return run, not_run
+
+
+def _count(run: Counter[str], not_run: Counter[str], kind: str, reason: str | None) -> None:
+    if reason is None:
+        run[kind] += 1
+    else:
+        not_run[reason] += 1
+
+
+def told() -> str:
+    """Return the census in words."""
+    run, not_run = census()
+    lines = [f"run by tests: {', '.join(f'{n} {kind}' for kind, n in sorted(run.items()))}"]
+    lines += [f"not run: {sum(not_run.values())}"]
+    lines += [f"  {number:3}  {reason}" for reason, number in not_run.most_common()]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(told())

@@ -1,12 +1,10 @@
 """Every command and every code block of the documentation runs, or says why it does not."""
 
-import glob
-import os
 import re
 import subprocess
 import sys
 import types
-from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 import doc_blocks
@@ -16,8 +14,8 @@ from doc_blocks import NOT_RUN, ROOT
 from maniple import registry
 
 SMALL_TRAINING = (
-    "--max-steps 16 --random-steps 8 --training-starts 8 --batch-size 8 --eval-n-trajs 1 --eval-period 16 "
-    "--num-envs 2"
+    "--max-steps 16 --random-steps 8 --training-starts 8 --batch-size 8 --eval-n-trajs 1 "
+    "--eval-period 16 --num-envs 2"
 )
 SMALL_PHASE = (
     "--num-episodes 2 --steps-per-episode 8 --updates-per-episode 1 --batch-size 2 "
@@ -43,15 +41,12 @@ SMALL = {
 }
 """Words that make each verb quick; the last of two that are alike counts."""
 PAGES = {str(page.relative_to(ROOT)): page for page in doc_blocks.pages() if page.exists()}
-counts: Counter[str] = Counter()
 
 
 @pytest.fixture
 def known_tasks():
     """Forget the tasks that a page registers."""
     import gymnasium
-
-    import maniple.envs.env
 
     tables = (registry.TASKS, registry.EXPERTS, registry._own, registry._own_experts,
               gymnasium.registry)  # fmt: skip
@@ -87,15 +82,12 @@ class Reader:
         if title := re.match(r"# (\w+\.(?:py|yaml))\n", block.code):
             # A file that the reader is asked to save: what follows imports it.
             Path(title[1]).write_text(block.code)
-            counts["files"] += 1
         elif block.language == "python":
             exec(compile(block.code, f"line {block.line}", "exec"), self.module.__dict__)
-            counts["python blocks"] += 1
         elif block.language == "bash":
             for words in block.commands():
                 if words[0] not in NOT_RUN:
                     self.type(words, block.notes.get("small", [""])[0])
-                    counts["commands"] += 1
 
     def type(self, words, small) -> None:
         """Run one command, with small numbers."""
@@ -120,8 +112,8 @@ class Reader:
             words[3] = "2"
         if "--demos" in words:
             words[words.index("--demos") + 1] = "1"
-        words = [f for word in words for f in (sorted(glob.glob(word)) if "*" in word else [word])]
-        return [*words, *SMALL.get(verb, "").split(), *small.split()]
+        found = [_spread(word) for word in words]
+        return [*chain(*found), *SMALL.get(verb, "").split(), *small.split()]
 
     def start(self, words) -> None:
         done = subprocess.run(words, capture_output=True, text=True, timeout=300)
@@ -129,8 +121,15 @@ class Reader:
 
     def close(self) -> None:
         for thing in vars(self.module).values():
-            if callable(getattr(thing, "close", None)) and not isinstance(thing, type):
+            if callable(getattr(thing, "close", None)) and not isinstance(
+                thing, (type, types.ModuleType)
+            ):
                 thing.close()
+
+
+def _spread(word) -> list[str]:
+    """What a shell makes of a star."""
+    return sorted(map(str, Path().glob(word))) if "*" in word else [word]
 
 
 def _read(name, inside, with_slow) -> None:
