@@ -49,7 +49,7 @@ bench: setup
 
 # The variable silences an advertisement; warnings of our own pages are errors.
 docs: setup
-	@$(INSTALL) -e '.[docs]'
+	@test -x $(BIN)/mkdocs || $(INSTALL) -e '.[docs]'
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "look at  build/site/index.html (its search wants a server: python3 -m http.server -d build/site)"
 

@@ -155,6 +155,14 @@ def test_links_of_the_site_lead_somewhere(site):
             assert is_known, f"{page.relative_to(site)}: {link} names no heading"
 
 
+def test_every_question_is_in_the_list():
+    """Under the title of its page."""
+    listed = (ROOT / "docs/how-to/index.md").read_text()
+    for page in (ROOT / "docs/how-to").glob("*.md"):
+        title = page.read_text().splitlines()[0].removeprefix("# ")
+        assert page.name == "index.md" or f"- [{title}]({page.name})" in listed, page.name
+
+
 def test_no_page_of_the_decisions_is_long():
     for page in (ROOT / "docs/decisions").glob("*.md"):
         assert len(page.read_text().splitlines()) < 40, page.name
