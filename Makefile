@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 TOOLS  := $(VENV)/.tools
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: setup demo test test-all lint bench wheel wheel-test clean
+.PHONY: setup demo test test-all lint bench docs wheel wheel-test clean
 
 setup: $(STAMP)
 
@@ -46,6 +46,12 @@ test-all: lint
 
 bench: setup
 	$(BIN)/python bench/peers.py
+
+# The variable silences an advertisement; warnings of our own pages are errors.
+docs: setup
+	@test -x $(BIN)/mkdocs || $(INSTALL) -e '.[docs]'
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "look at  build/site/index.html (its search wants a server: python3 -m http.server -d build/site)"
 
 wheel: setup
 	@rm -rf dist
