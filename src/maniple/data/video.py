@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import av
+import av.error
 import numpy as np
 from numpy.typing import NDArray
 
