@@ -101,7 +101,8 @@ def test_commands_in_sentences_exist(page):
         assert verb or is_family, f"there is no command 'maniple {code}'"
         options = {o.replace("_", "-") for o in re.findall(r"--[a-z][\w-]*(?![\w.-])", code)}
         if verb is not None:
-            known = {*_flags(VERBS[ALIASES.get(verb, verb)][0]), *OLD_SPELLINGS}
+            verb = ALIASES.get(verb, verb)
+            known = {*_flags(VERBS[verb][0], verb), *OLD_SPELLINGS}
             unknown = {
                 o for o in options if o not in known and o.replace("--no-", "--") not in known
             }

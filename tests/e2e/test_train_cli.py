@@ -76,7 +76,7 @@ def test_resume_tells_from_where_and_takes_nothing_torn(tmp_path, inside):
         ("train sac --utd-ratio inf", "utd_ratio is inf"),
         ("train sac --agent.lr nan", "lr is nan"),
         ("train sac --env.robot nowhere:x", "The robot 'nowhere:x' cannot be loaded"),
-        ("train drq --task OpenDrawer --backend rlbench", "--backend rlbench"),
+        ("train drq --task OpenDrawer --backend rlbench --demos 5", "--backend rlbench"),
         ("train bc --demos 0", "BC needs demonstrations"),
         ("train drq --env.image-size 0 64", "image_size is 0"),
         ("train drq --env.cameras frontt", "Did you mean front"),

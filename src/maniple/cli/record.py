@@ -287,6 +287,7 @@ def _tell(options: Options, answer: dict[str, Any]) -> None:
     if not answer["recorded"]:
         return
     if options.format != "lerobot":
-        print(f"Draw them with: maniple replay {options.out}")
+        own = f" --task {answer['task']}" if ":" in answer["task"] else ""
+        print(f"Draw them with: maniple replay {options.out}{own}")
     if options.format != "states":
         print(f"Look at them with: maniple demos info {options.out}")

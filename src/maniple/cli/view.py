@@ -87,6 +87,8 @@ def _play(options: Options, subject: Any) -> dict[str, Any]:
     if settings and subject.kind == "run":
         raise BadConfig("A run's environments are as it was trained: leave --cameras, --image-size "
                         "and --control out.")  # fmt: skip
+    if not 0 <= options.seed < 2**62:
+        raise BadConfig(f"--seed is {options.seed}; give 0 or more, below 2**62.")
     live = open_live(
         subject, options.num_envs, settings, options.seed, _server(options), options.runs,
         options.record_to, options.policy,

@@ -134,8 +134,9 @@ class LivePage:
             self.session.is_paused = True
             self.controls.show_pause()
             self._tell("Paused", str(error))
-        except (ValueError, TypeError, OverflowError) as error:
-            # A visitor's browser may send anything as the value of a slider.
+        except (ValueError, TypeError, KeyError, OverflowError, RuntimeError, OSError) as error:
+            # A visitor's browser may send anything as the value of a slider, and a checkpoint may
+            # hold other weights.
             self._tell("Not done", f"{type(error).__name__}: {error}")
 
     def _tell(self, title: str, text: str) -> None:

@@ -55,6 +55,8 @@ class Recording:
                 if not self.trouble:
                     self._writer.add(episode)
                     self.kept = self._writer.episodes
-            except ManipleError as error:
-                self.trouble = str(error)
+            except Exception as error:
+                # The page goes on, and says why nothing more is written.
+                is_ours = isinstance(error, ManipleError)
+                self.trouble = str(error) if is_ours else f"{type(error).__name__}: {error}"
             self.waiting -= 1
