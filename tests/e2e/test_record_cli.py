@@ -254,5 +254,5 @@ def test_numbers_of_states_and_dataset_stay_the_same(inside, tmp_path):
     inside("record", REACH, "--episodes", 3, "--format", "states", "--out", out)
     before = read_trajectory(states_in(out), 0).seed
     told = inside("record", REACH, "--episodes", 1, "--append", "--out", out, code=2)
-    assert "states of 3 episodes and a dataset of 0" in told.err
+    assert "was recorded with --format states: add to it with the same" in told.err
     assert read_trajectory(states_in(out), 0).seed == before

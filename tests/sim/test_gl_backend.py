@@ -266,7 +266,8 @@ def test_glfw_draws_without_a_display_and_leaves_nothing(clean):
         pytest.skip(f"GLFW does not draw here: {gl_backend.why_not('glfw')}")
     code = (
         "import os, maniple\n"
-        "env = maniple.make('so101/Reach-v0', render_mode='rgb_array', width=64, height=48)\n"
+        "env = maniple.make('so101/Reach-v0', render_mode='rgb_array', width=64, height=48,\n"
+        "                   renderer='mujoco')\n"
         "env.reset(seed=0)\n"
         "from maniple.sim import gl_context\n"
         "assert env.render().std() > 5 and 'DISPLAY' not in os.environ\n"

@@ -135,8 +135,6 @@ class _Store:
     """Where episodes go: a dataset, a folder of states, or both under the same numbers."""
 
     def __init__(self, options: Options, player: Any, envs: Any, settings: dict) -> None:
-        from maniple.core.errors import BadConfig
-
         self._dataset = self._states = None
         fps, robot = envs.metadata["render_fps"], _robot(player.task)
         try:
@@ -153,12 +151,6 @@ class _Store:
                 about = Origin(player.task, _plain(settings), fps, robot, player.name, model)
                 self._states = TrajectoryWriter(options.out, about)
                 self._next = max(numbers_in(self._states.folder), default=-1) + 1
-                if self._dataset is not None and self._dataset.episodes != self._next:
-                    raise BadConfig(
-                        f"{options.out} has states of {self._next} episodes and a dataset of "
-                        f"{self._dataset.episodes}: they would not get the same numbers. Record "
-                        "into another folder, or with the --format that it began with."
-                    )
         except BaseException:
             self.close()
             raise
@@ -197,7 +189,15 @@ def _check(options: Options) -> None:
         raise BadConfig(f"{options.out} is a file; give a folder with --out.")
     if options.seed is not None and not 0 <= options.seed < MOST_SEED:
         raise BadConfig(f"--seed is {options.seed}; give 0 or more, below 2**62.")
-    is_used = (options.out / INFO_PATH).exists() or states_in(options.out) is not None
+    found = [(options.out / INFO_PATH).exists(), states_in(options.out) is not None]
+    is_used, wanted = any(found), [options.format != "states", options.format != "lerobot"]
+    if is_used and options.append and found != wanted:
+        # An episode has one number in both: what only one of them has would be written over.
+        has = "both" if all(found) else ("lerobot" if found[0] else "states")
+        raise BadConfig(
+            f"{options.out} was recorded with --format {has}: add to it with the same, or record "
+            "into another folder."
+        )
     if is_used and not options.append:
         raise BadConfig(
             f"{options.out} holds a recording already. Add to it with --append, "
