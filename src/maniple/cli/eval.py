@@ -96,7 +96,7 @@ def run(options: Options) -> dict[str, Any]:
 
         return evaluate_planner(options)
     _refuse_world(options.checkpoint)
-    from maniple.cli.progress import bar
+    from maniple.cli.progress import bar, episodes_done
     from maniple.learn.policy import load_policy
     from maniple.run.evaluation import FIRST_SEED, evaluate
 
@@ -110,7 +110,12 @@ def run(options: Options) -> dict[str, Any]:
     try:
         with bar(task, options.episodes, not options.json) as tick:
             result = evaluate(
-                envs, policy.act, options.episodes, first_seed, policy.stack, watch=_Ticker(tick)
+                envs,
+                policy.act,
+                options.episodes,
+                first_seed,
+                policy.stack,
+                watch=episodes_done(tick),
             )
     finally:
         envs.close()
@@ -159,18 +164,6 @@ def _refuse_world(path: Path) -> None:
     folder = RunFolder(path) if (path / CONFIG).exists() else folder_of(path)
     if path.exists() and folder.is_used and "phase" in folder.config():
         raise BadConfig(f"{path} holds a world model: add --planner world.")
-
-
-class _Ticker:
-    """Advances the bar by the episodes that have ended."""
-
-    def __init__(self, tick: Any) -> None:
-        self._tick, self._finished = tick, 0
-
-    def __call__(self, finished: int, obs: Any) -> None:
-        if self._tick and finished > self._finished:
-            self._tick(finished - self._finished)
-        self._finished = finished
 
 
 def _film(options: Options, policy: Any, result: Any, checkpoint: Path) -> list[str]:

@@ -61,7 +61,7 @@ def evaluate_perturbed(options: Options) -> dict[str, Any]:
 
 
 def _judge(player: Any, asked: dict[str, Perturb], options: Options) -> Judged:
-    from maniple.cli.progress import bar
+    from maniple.cli.progress import bar, episodes_done
     from maniple.report.perturbed_page import Judged
     from maniple.run.evaluation import FIRST_SEED, evaluate
 
@@ -77,7 +77,7 @@ def _judge(player: Any, asked: dict[str, Perturb], options: Options) -> Judged:
             actor = player.actor(envs)
             with bar(f"{player.task}, {name}", options.episodes, not options.json) as tick:
                 results[name] = evaluate(
-                    envs, actor.act, options.episodes, first_seed, watch=_watch(tick),
+                    envs, actor.act, options.episodes, first_seed, watch=episodes_done(tick),
                     begin=actor.reset,
                 )  # fmt: skip
         finally:
@@ -121,17 +121,6 @@ def _shots(player: Any, more: dict[str, Any], seed: int) -> list[Any]:
 def _check_end(envs: Any, task: str) -> None:
     if envs.get_attr("_max_episode_steps")[0] is None:
         raise BadConfig(f"Episodes of {task} never end: there is nothing to judge.")
-
-
-def _watch(tick: Any) -> Any:
-    done = [0]
-
-    def watch(finished: int, _: Any) -> None:
-        if tick and finished > done[0]:
-            tick(finished - done[0])
-        done[0] = finished
-
-    return watch
 
 
 def _show(judged: Judged) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 @contextmanager
@@ -20,3 +21,15 @@ def bar(title: str, total: int, is_shown: bool = True) -> Iterator[Callable[[int
     with Progress(*columns, console=console, transient=True, refresh_per_second=5) as progress:
         line = progress.add_task(title, total=total)
         yield lambda count: progress.advance(line, count)
+
+
+def episodes_done(tick: Callable[[int], object] | None) -> Callable[[int, Any], None]:
+    """Return what an evaluation calls after every step, to move a bar on by whole episodes."""
+    done = [0]
+
+    def watch(finished: int, _: Any) -> None:
+        if tick and finished > done[0]:
+            tick(finished - done[0])
+        done[0] = finished
+
+    return watch

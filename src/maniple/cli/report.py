@@ -71,7 +71,7 @@ def run(options: Options) -> dict[str, Any]:
 def _judge(run: Any, options: Options) -> dict[str, Any]:
     """Play the same fresh episodes with a run's policy, under every condition."""
     from maniple.cli.conditions import conditions
-    from maniple.cli.progress import bar
+    from maniple.cli.progress import bar, episodes_done
     from maniple.learn.policy import load_policy
     from maniple.run.evaluation import FIRST_SEED, evaluate
 
@@ -84,22 +84,16 @@ def _judge(run: Any, options: Options) -> dict[str, Any]:
         try:
             with bar(f"{run.name}, {condition}", options.episodes, not options.json) as tick:
                 found[condition] = evaluate(
-                    envs, policy.act, options.episodes, first, policy.stack, watch=_watch(tick)
+                    envs,
+                    policy.act,
+                    options.episodes,
+                    first,
+                    policy.stack,
+                    watch=episodes_done(tick),
                 )
         finally:
             envs.close()
     return found
-
-
-def _watch(tick: Any) -> Any:
-    done = [0]
-
-    def watch(finished: int, _: Any) -> None:
-        if tick and finished > done[0]:
-            tick(finished - done[0])
-        done[0] = finished
-
-    return watch
 
 
 def _rates(runs: Any) -> dict[str, dict[str, float | None]]:
