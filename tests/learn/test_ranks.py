@@ -66,6 +66,7 @@ def check_ranks(folder: Path) -> None:
     assert any(not np.array_equal(one[name], two[name]) for name in own), "the same noise"
 
 
+@pytest.mark.slow  # Half a minute; make test has the ranks of the phases and of shared gradients.
 def test_success_ends_both_ranks_and_both_go_on(tmp_path):
     """The first evaluation ends the run at 0 %; another number of ranks is refused."""
     folder = tmp_path / "run"
