@@ -105,7 +105,7 @@ class LivePage:
     def tick(self) -> None:
         """Take one step unless paused, and show what has changed."""
         if not self.session.is_paused:
-            self._guarded(self.session.step)
+            self._guarded(self.session.step, is_step=True)
             if self.session.terms:
                 self.plot.add(self.session.terms)
         self.show()
@@ -126,18 +126,25 @@ class LivePage:
                 return
             self._guarded(action)
 
-    def _guarded(self, action: Callable[[], None]) -> None:
+    def _guarded(self, action: Callable[[], None], is_step: bool = False) -> None:
         """A mistake is told on the page: it does not end it for everybody."""
         try:
             action()
         except ManipleError as error:
-            self.session.is_paused = True
-            self.controls.show_pause()
-            self._tell("Paused", str(error))
+            self._pause(str(error))
         except (ValueError, TypeError, KeyError, OverflowError, RuntimeError, OSError) as error:
             # A visitor's browser may send anything as the value of a slider, and a checkpoint may
             # hold other weights.
+            if is_step:
+                # The next step would fail as well.
+                self._pause(f"{type(error).__name__}: {error}")
+                return
             self._tell("Not done", f"{type(error).__name__}: {error}")
+
+    def _pause(self, why: str) -> None:
+        self.session.is_paused = True
+        self.controls.show_pause()
+        self._tell("Paused", why)
 
     def _tell(self, title: str, text: str) -> None:
         for client in self.server.viser.get_clients().values():
