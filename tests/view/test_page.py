@@ -382,3 +382,24 @@ def test_a_learner_takes_in_what_the_page_records(opened, tmp_path):
     finally:
         learner.send_signal(signal.SIGINT)
         learner.wait(60)
+
+
+def test_a_policy_that_breaks_pauses_the_page(opened):
+    """The page lives on: another one can act."""
+
+    class Broken:
+        def act(self, obs):
+            raise RuntimeError("the weights do not fit")
+
+        def reset(self, rows):
+            pass
+
+    page = opened("so101/Reach-v0")
+    page.session.actors["broken"] = Broken()
+    page.session.choose("broken")
+    page.tick()
+    assert page.session.is_paused and page.controls.pause.label == "Go on"
+    page.session.choose("random")
+    click(page, page.controls.pause)
+    page.tick()
+    assert not page.session.is_paused and page.session.totals.steps == 1
