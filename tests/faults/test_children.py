@@ -204,7 +204,7 @@ def test_a_lost_worker_takes_along_what_it_started(victim):
     envs.reset(seed=0)
     first, second = (list(pids) for pids in envs.get_attr("pids"))
     engine = envs._engine
-    lost = engine._handles[0].pid if victim == "worker" else engine._pool._zygote._process.pid
+    lost = engine._handles[0].pid if victim == "worker" else engine._pool._launcher._zygote._process.pid
     os.kill(lost, signal.SIGKILL)
     time.sleep(0.1)
     *_, trunc, _ = envs.step(QUIET)
@@ -225,7 +225,7 @@ from test_children import Parental
 envs = maniple.make_vec(Parental, 2, engine="process", workers=2)
 envs.reset(seed=0)
 print(*[p for row in envs.get_attr("pids") for p in row], *[h.pid for h in envs._engine._handles],
-      envs._engine._pool._zygote._process.pid, flush=True)
+      envs._engine._pool._launcher._zygote._process.pid, flush=True)
 time.sleep(60)
 """
     parent = subprocess.Popen(
@@ -284,7 +284,7 @@ def test_a_stopped_zygote_is_renewed():
     """Noticed within some ten seconds, in words for people."""
     envs = maniple.make_vec(Telling, 2, engine="process", workers=2)
     envs.reset(seed=0)
-    os.kill(envs._engine._pool._zygote._process.pid, signal.SIGSTOP)
+    os.kill(envs._engine._pool._launcher._zygote._process.pid, signal.SIGSTOP)
     os.kill(envs._engine._handles[0].pid, signal.SIGKILL)
     start = time.monotonic()
     *_, trunc, info = envs.step(QUIET)

@@ -24,7 +24,7 @@ envs.reset(seed=0)
 quiet = np.zeros((4, 2), np.float32)
 envs.step(quiet)
 print("ready", *[handle.pid for handle in envs._engine._handles],
-      envs._engine._pool._zygote._process.pid, flush=True)
+      envs._engine._pool._launcher._zygote._process.pid, flush=True)
 {rest}
 """
 

@@ -254,7 +254,7 @@ def test_a_worker_that_dies_after_its_answer_while_another_works():
 def test_the_zygote_is_killed():
     envs = make()
     envs.reset(seed=0)
-    envs._engine._pool._zygote._process.kill()
+    envs._engine._pool._launcher._zygote._process.kill()
     time.sleep(0.1)
     *_, trunc, info = envs.step(QUIET)
     assert trunc.all()
@@ -348,7 +348,7 @@ def test_no_process_is_left_to_be_had():
 
     envs = make()
     envs.reset(seed=0)
-    zygote = envs._engine._pool._zygote
+    zygote = envs._engine._pool._launcher._zygote
     limits = resource.prlimit(zygote._process.pid, resource.RLIMIT_NOFILE)
     resource.prlimit(zygote._process.pid, resource.RLIMIT_NOFILE, (11, limits[1]))
     try:

@@ -43,6 +43,8 @@ class Group(Protocol):
     """
 
     contract: Contract
+    first_row: int
+    """What the engine calls its first row, for messages."""
     limit: int | None
     """Steps after which an episode is truncated; None: never, or by somebody else."""
 

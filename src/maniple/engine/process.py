@@ -14,19 +14,21 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from maniple.core.errors import BadConfig, ManipleError, WorkerDied
+from maniple.core.errors import BadConfig, WorkerDied
 from maniple.core.faults import repeat_and_cut_off
 from maniple.core.group import Contract, Recipe
-from maniple.core.seeds import fresh_seed, replacement_seed
+from maniple.core.seeds import fresh_seed
 from maniple.core.step import StepArrays
 from maniple.engine.autoreset import Final
 from maniple.engine.channel import ChannelTimeout, pack
 from maniple.engine.config import ProcessConfig
+from maniple.engine.questions import ask
+from maniple.engine.replacements import Replacements
 from maniple.engine.slab import Slab, SlabShape
 from maniple.engine.stats import Times
-from maniple.engine.worker import ASK, CHUNK, RESET, STEP
+from maniple.engine.worker import CHUNK, RESET, STEP
 from maniple.engine.worker_handle import WorkerHandle
-from maniple.engine.worker_pool import WorkerPool, unpack_error
+from maniple.engine.worker_pool import WorkerPool, how_it_failed, unpack_error
 
 
 class ProcessEngine:
@@ -48,6 +50,7 @@ class ProcessEngine:
         self.workers = config.workers
         self.mode = mode
         self.config = config
+        self._masks_resets = config.on_reset == "mask" and mode is AutoresetMode.NEXT_STEP
         self.buffer = 0
         self.exec_times = Times()
         self.last_exec_s = 0.0
@@ -58,6 +61,7 @@ class ProcessEngine:
         """Why a worker did not do what it was asked for."""
         self._pool = WorkerPool(cloudpickle.dumps(recipe), num_envs, mode, config)
         self._handles = self._pool.handles
+        self._replacements = Replacements(self._pool, self._seeds)
         # An engine that was never closed ends its workers when it is collected.
         self._finalizer = weakref.finalize(self, self._pool.close)
         try:
@@ -83,13 +87,11 @@ class ProcessEngine:
         self.buffers: list[StepArrays] = self._slab.buffers
         pool.share(self._slab)
         for handle in self._handles:
-            assert handle.channel is not None
             try:
-                handle.channel.send(shape, deadline=deadline)
-                handle.channel.send_fd(self._slab.fd, deadline)
+                pool.send_slab(handle, deadline)
             except (EOFError, ChannelTimeout) as error:
                 how = "hung" if isinstance(error, ChannelTimeout) else "ended"
-                raise WorkerDied(self._describe_failure(handle, how)) from None
+                raise WorkerDied(self._replacements.describe(handle, how)) from None
         for handle in self._handles:
             pool.receive_start(handle, "ready", deadline)
             handle.is_ready = True
@@ -123,25 +125,27 @@ class ProcessEngine:
             if handle.owed is not None:
                 self._tell_lost_in_reset(handle, mask)
         self._raise_refusal()
+        # Not before there is an episode: many environments are made only to be looked at.
+        self._pool.fill_spares()
 
     def _try_reset(self, handles: list[WorkerHandle], packed: bytes | None) -> list[WorkerHandle]:
         """Have workers reset the chosen rows; return those that had to be replaced instead."""
         failures: dict[WorkerHandle, str] = {}
         for handle in handles:
-            self._make_ready(handle)
+            self._replacements.make_ready(handle)
             if packed is None:
                 self._post(handle, RESET)
                 continue
             try:
                 self._pool.post_with_message(handle, RESET, self.buffer, packed, chunk=1)
             except (EOFError, ChannelTimeout) as error:
-                failures[handle] = _how(error)
+                failures[handle] = how_it_failed(error)
         awaited = [handle for handle in handles if handle not in failures]
         failures |= self._pool.wait(awaited)
         for handle in awaited:
             if handle not in failures and (how := self._collect(handle)):
                 failures[handle] = how
-        self._replace_all(failures)
+        self._replacements.replace_all(failures)
         return list(failures)
 
     def _tell_lost_in_reset(self, handle: WorkerHandle, mask: NDArray[np.bool_]) -> None:
@@ -188,7 +192,7 @@ class ProcessEngine:
             if handle.owed is not None:
                 handle.buffer = handle.good_buffer ^ 1
             else:
-                self._make_ready(handle)
+                self._replacements.make_ready(handle)
                 self._pool.post(handle, STEP, handle.good_buffer ^ 1, due)
             handle.is_sent = True
         self._pool.wake(handles)
@@ -207,7 +211,7 @@ class ProcessEngine:
                 failures[handle] = "interrupted"
             elif handle not in failures and self._pool.has_answered(handle):
                 failures |= {handle: how} if (how := self._collect(handle)) else {}
-        self._replace_all(failures)
+        self._replacements.replace_all(failures)
         self._raise_refusal()
         parts = []
         for handle in sent:
@@ -257,15 +261,17 @@ class ProcessEngine:
         for handle in self._handles:
             if handle.owed is not None:
                 lost.append(handle)
+            elif self._masks_resets and self._pool.is_resetting(handle):
+                paused.append((handle, "resetting"))
             elif handle.is_ready or self._is_back(handle):
                 ordered.append(handle)
             else:
-                paused.append(handle)
+                paused.append((handle, "worker_restarting"))
         due = self._pool.deadline()
         for handle in ordered:
             self._pool.post(handle, opcode, self.buffer, due, length)
-        for handle in paused:
-            self._pause(handle)
+        for handle, why in paused:
+            self._pause(handle, why)
         self._finish(ordered)
         for handle in lost:
             handle.buffer = self.buffer
@@ -304,38 +310,11 @@ class ProcessEngine:
         self._ask(questions)
 
     def _ask(self, questions: dict[WorkerHandle, tuple]) -> list[Any]:
-        """Have workers call methods of their `Autoreset`; return the answers in that order.
-
-        Raises:
-            WorkerDied: A worker was lost. It is replaced, but is not asked again: what it did
-                before it ended is not known, and its replacement has no episode to tell of.
-        """
         # All are packed before one is sent: what cannot be pickled leaves no worker half asked.
         packed = {handle: pack(question) for handle, question in questions.items()}
         self._begin()
         self._check_none_sent(questions)
-        for handle in packed:
-            self._make_ready(handle)
-        failures: dict[WorkerHandle, str] = {}
-        for handle, question in packed.items():
-            try:
-                self._pool.post_with_message(handle, ASK, handle.buffer, question)
-            except (EOFError, ChannelTimeout) as error:
-                failures[handle] = _how(error)
-        awaited = [handle for handle in packed if handle not in failures]
-        failures |= self._pool.wait(awaited)
-        answers = []
-        for handle in awaited:
-            if handle in failures:
-                continue
-            try:
-                answers.append(self._pool.collect(handle))
-            except (EOFError, ChannelTimeout) as error:
-                failures[handle] = _how(error)
-        self._replace_all(failures)
-        for handle in failures:
-            raise WorkerDied(handle.owed or "")
-        return [_answer(kind, value) for kind, value in answers]
+        return ask(self._pool, self._replacements, packed)
 
     def num_steps(self) -> NDArray[np.int64]:
         """Steps that each row took in the last chunk."""
@@ -392,8 +371,8 @@ class ProcessEngine:
                 try:
                     pool.collect(handle)
                 except (EOFError, ChannelTimeout) as error:
-                    failures[handle] = _how(error)
-        self._replace_all(failures)
+                    failures[handle] = how_it_failed(error)
+        self._replacements.replace_all(failures)
 
     def _post(self, handle: WorkerHandle, opcode: int) -> None:
         self._pool.post(handle, opcode, self.buffer, self._pool.deadline())
@@ -412,7 +391,7 @@ class ProcessEngine:
         self.last_exec_s = longest * 1e-9
         self.exec_times.add(self.last_exec_s)
         if failures:
-            self._replace_all(failures)
+            self._replacements.replace_all(failures)
             for handle in failures:
                 self._report_lost(handle)
 
@@ -421,7 +400,7 @@ class ProcessEngine:
         try:
             kind, value = self._pool.collect(handle)
         except (EOFError, ChannelTimeout) as error:
-            return _how(error)
+            return how_it_failed(error)
         if kind == "refused":
             self._refusal = self._refusal or unpack_error(value)
         elif kind == "infos":
@@ -433,40 +412,6 @@ class ProcessEngine:
         if refusal := self._refusal:
             self._refusal = None
             raise refusal
-
-    def _replace_all(self, failures: dict[WorkerHandle, str]) -> None:
-        """Start replacements of workers; one that cannot be had does not keep the others back.
-
-        Raises:
-            ManipleError: The first of those that cannot be had.
-        """
-        trouble = None
-        for handle, how in failures.items():
-            try:
-                self._replace_worker(handle, how)
-            except ManipleError as error:
-                trouble = trouble or error
-        if trouble is not None:
-            raise trouble
-
-    def _replace_worker(self, handle: WorkerHandle, how: str) -> None:
-        """Start the replacement of a worker, and note what the next step has to report.
-
-        Raises:
-            WorkerDied: It has died too often.
-        """
-        if handle.is_alive:
-            handle.owed = self._describe_failure(handle, how)
-            handle.count_failure()
-            self._pool.give_up(handle)
-        handle.owed = handle.owed or "A worker was replaced after an interrupt."
-        if self._pool.is_beyond_help(handle):
-            raise WorkerDied(
-                f"{handle.owed}\nIt was replaced {self.config.max_restarts} times within "
-                f"{self.config.restart_window_s:g} s: the fault is permanent."
-            )
-        handle.restarts += 1
-        self._pool.launch(handle, self._replacement_seeds(handle))
 
     def _report_lost(self, handle: WorkerHandle) -> None:
         """Report the rows of a worker that was replaced as truncated."""
@@ -492,10 +437,10 @@ class ProcessEngine:
         finals = [Final(row, now.obs.take(row), now.extras.take(row)) for row in ended]
         row_infos = {row: {"final_info": self._row_infos.pop(row)} for row in ended}
         slab.chosen[handle.rows] = True
-        for row, seed in zip(ended, self._replacement_seeds(handle), strict=True):
+        for row, seed in zip(ended, self._replacements.seeds(handle), strict=True):
             slab.has_seed[row] = seed is not None
             slab.seeds[row] = seed or 0
-        self._make_ready(handle)
+        self._replacements.make_ready(handle)
         self._pool.post(handle, RESET, handle.buffer, self._pool.deadline())
         self._finish([handle])
         now.truncated[handle.rows] = True
@@ -507,40 +452,17 @@ class ProcessEngine:
         """Return whether a replacement can take orders; in block mode, wait until it can."""
         assert handle.channel is not None
         if self.config.on_restart == "block" or select.select([handle.channel], [], [], 0)[0]:
-            self._make_ready(handle)
+            self._replacements.make_ready(handle)
         return handle.is_ready
 
-    def _pause(self, handle: WorkerHandle) -> None:
-        """Repeat the rows of a worker that is not back yet."""
+    def _pause(self, handle: WorkerHandle, why: str) -> None:
+        """Repeat the rows of a worker that is busy, with the reason as a key of their infos."""
         handle.buffer = self.buffer
         self._show_last_good(handle)
         handle.good_buffer = self.buffer
         self.buffers[self.buffer].truncated[handle.rows] = False
         for row in range(handle.rows.start, handle.rows.stop):
-            self._row_infos[row] = {"worker_restarting": True}
-
-    def _replacement_seeds(self, handle: WorkerHandle) -> tuple[int | None, ...]:
-        """Derive new seeds from those that were given; what was never seeded stays so."""
-        seeds = self._seeds[handle.rows]
-        return tuple(None if s is None else replacement_seed(s, handle.restarts) for s in seeds)
-
-    def _make_ready(self, handle: WorkerHandle) -> None:
-        self._pool.make_ready(handle, self._replacement_seeds(handle))
-
-    def _describe_failure(self, handle: WorkerHandle, how: str) -> str:
-        """Describe a failure: rows, cause, seeds, last action, stack."""
-        cause, stack = self._pool.diagnose(handle, how)
-        row = handle.rows.start
-        action = np.array2string(self._slab.actions[row, 0], precision=4, separator=", ")
-        text = (
-            f"Worker {handle.index} (rows {handle.row_names}, process {handle.pid}) {cause}; "
-            f"seeds {self._seeds[handle.rows]}, last action of row {row}: {action}"
-        )
-        return f"{text}\n{stack}" if stack else text
-
-
-def _how(error: Exception) -> str:
-    return "hung" if isinstance(error, ChannelTimeout) else "ended"
+            self._row_infos[row] = {why: True}
 
 
 def _info(data: bytes) -> dict[str, Any]:
@@ -549,14 +471,3 @@ def _info(data: bytes) -> dict[str, Any]:
         return pickle.loads(data)  # noqa: S301  (from our own worker)
     except Exception as error:
         return {"info_error": f"The info cannot be unpickled here: {type(error).__name__}: {error}"}
-
-
-def _answer(kind: str, value: bytes) -> Any:
-    if kind == "refused":
-        raise unpack_error(value)
-    try:
-        return pickle.loads(value)  # noqa: S301  (from our own worker)
-    except Exception as error:
-        raise BadConfig(
-            f"The answer cannot be unpickled here: {type(error).__name__}: {error}"
-        ) from None

@@ -42,7 +42,7 @@ class Job:
     rank: int
     mode: AutoresetMode
     shape: SlabShape | None = None
-    """The slab's, for a worker that replaces another one."""
+    """The slab's; None: the whole job comes again, with it, when the environments are built."""
     seeds: tuple[int | None, ...] = ()
     """Seeds of the first episodes of a replacement."""
     last_order: int = 0
@@ -55,6 +55,8 @@ class Job:
     environment: dict[str, str] = field(default_factory=dict)
     is_fresh: bool = False
     """Go on as a new program instead of as a fork."""
+    resets_ahead: bool = False
+    """Begin the next episode as soon as one has ended, before the next step asks for it."""
 
 
 def work(fds: list[int], is_fork: bool = True) -> None:
@@ -81,11 +83,14 @@ def work(fds: list[int], is_fork: bool = True) -> None:
     try:
         group = _start(job, recipe_fd, channel)
         if job.shape is None:
-            # The parent makes the slab from the contract that the first worker sends.
+            # The parent makes the slab from the contract that the first worker sends; a spare
+            # learns here which rows are its own.
             channel.send(("built", group.contract))
-            slab = Slab(channel.receive(), channel.receive_fd())
-        else:
-            slab = Slab(job.shape, slab_fd[0])
+            job, slab_fd = channel.receive(), [channel.receive_fd()]
+            group.first_row = job.first_row
+            _pin_to_core(job)
+        assert job.shape is not None
+        slab = Slab(job.shape, slab_fd[0])
         worker = _Worker(job, group, slab, channel, wake)
         slab.words[job.worker * layout.WORDS + layout.READY] = os.getpid()
         channel.send(("ready", os.getpid()))
@@ -156,6 +161,9 @@ class _Worker:
                 raise SystemExit(4) from None
             words[base + layout.EXEC_NS] = perf_counter_ns() - start
             words[base + layout.HAS_MESSAGE] = 0
+            may_reset = self._job.resets_ahead and opcode in (STEP, CHUNK)
+            is_ahead = may_reset and self._autoreset.wants_reset()
+            words[base + layout.RESETS] = is_ahead
             if message is not None:
                 # Announced in the slab before it is sent, so that the parent knows to listen.
                 words[base + layout.HAS_MESSAGE] = 1
@@ -163,6 +171,16 @@ class _Worker:
                 self._channel.send_packed(message, order)
             else:
                 self._publish(order)
+            if is_ahead:
+                self._reset_ahead(order)
+
+    def _reset_ahead(self, order: int) -> None:
+        try:
+            self._autoreset.reset_ahead()
+        except Exception:
+            self._channel.send(("error", traceback.format_exc()), order)
+            raise SystemExit(4) from None
+        self._slab.words[self._base + layout.RESETS] = 0
 
     def _execute(self, opcode: int, order: int) -> bytes | None:
         """Carry out an order; return a message, packed, if the slab does not hold it all."""

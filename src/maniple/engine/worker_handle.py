@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import select
 import signal
 import socket
 from collections import deque
@@ -12,6 +9,7 @@ from time import monotonic
 
 from maniple.engine import slab as layout
 from maniple.engine.channel import Channel
+from maniple.engine.launcher import WorkerProcess
 from maniple.engine.stats import Times
 
 
@@ -44,9 +42,9 @@ class WorkerHandle:
         self.exec_times = Times()
         self.failure_times: deque[float] = deque()
         self.restarts = 0
-        self.pid = -1
-        self.pidfd = -1
-        self.crash_log = -1
+        self._process: WorkerProcess | None = None
+        # The process's, at hand: a step looks at them for every worker.
+        self.pid = self.pidfd = -1
         self.channel: Channel | None = None
         self.wake: socket.socket | None = None
 
@@ -55,12 +53,11 @@ class WorkerHandle:
         """How many environments it has."""
         return self.rows.stop - self.rows.start
 
-    def adopt(
-        self, pid: int, pidfd: int, channel: Channel, wake: socket.socket, crash_log: int
-    ) -> None:
-        """Take a process that was just started."""
-        self.pid, self.pidfd = pid, pidfd
-        self.channel, self.wake, self.crash_log = channel, wake, crash_log
+    def adopt(self, process: WorkerProcess) -> None:
+        """Take a process that was started for its rows."""
+        self._process = process
+        self.pid, self.pidfd = process.pid, process.pidfd
+        self.channel, self.wake = process.channel, process.wake
         self.collected = self.order
         self.is_alive, self.is_ready, self.is_known_dead = True, False, False
 
@@ -76,38 +73,25 @@ class WorkerHandle:
 
     def has_exited(self, patience_s: float = 0.0) -> bool:
         """Whether the process has ended, waiting for that a little."""
-        if self.pidfd < 0:
-            return True
-        poll = select.poll()
-        poll.register(self.pidfd, select.POLLIN)
-        return bool(poll.poll(patience_s * 1000))
+        return self._process is None or self._process.has_exited(patience_s)
 
     def kill(self, signum: int = signal.SIGKILL) -> None:
-        """Send a signal through the pidfd: never to another process that got the same id."""
-        if self.pidfd >= 0:
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self.pidfd, signum)
+        """Send the process a signal, if there is one."""
+        if self._process is not None:
+            self._process.kill(signum)
 
     def stack_dump(self) -> str:
-        """Read the stack that a crash or STACK_SIGNAL left in the crash log."""
-        if self.crash_log < 0:
-            return ""
-        size = os.fstat(self.crash_log).st_size
-        return os.pread(self.crash_log, min(size, 1 << 16), 0).decode(errors="replace").strip()
+        """Read the stack that a crash or STACK_SIGNAL left."""
+        return "" if self._process is None else self._process.stack_dump()
 
     def close_descriptors(self) -> None:
         """Close every descriptor of the process."""
-        for name in ("channel", "wake"):
-            end = getattr(self, name)
-            if end is not None:
-                end.close()
-                setattr(self, name, None)
-        for name in ("pidfd", "crash_log"):
-            fd = getattr(self, name)
-            if fd >= 0:
-                os.close(fd)
-                setattr(self, name, -1)
+        process, self._process = self._process, None
         self.is_alive = self.is_ready = False
+        self.channel = self.wake = None
+        self.pidfd = -1
+        if process is not None:
+            process.close()
 
     def count_failure(self) -> None:
         """Count a failure."""

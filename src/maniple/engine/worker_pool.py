@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pickle
-import select
 import signal
-import socket
 import sys
+from dataclasses import replace
 from itertools import pairwise
-from time import monotonic, perf_counter, perf_counter_ns, sleep
+from time import monotonic, perf_counter, sleep
 from typing import Any
 
 from gymnasium.vector import AutoresetMode
@@ -18,22 +16,22 @@ from gymnasium.vector import AutoresetMode
 from maniple.core.errors import ClosedError, ManipleError, WorkerDied
 from maniple.core.rank import Rank
 from maniple.engine import slab as layout
-from maniple.engine.channel import Channel, ChannelTimeout, pack
+from maniple.engine.channel import ChannelTimeout, pack
 from maniple.engine.config import ProcessConfig
-from maniple.engine.doorbell import MOST_SPIN_NS, RECHECK_S, SPIN_NS, drain, fence, ring
+from maniple.engine.launcher import Launcher, WorkerProcess
 from maniple.engine.slab import Slab
+from maniple.engine.spares import Spares, end
+from maniple.engine.waiting import Waiting
 from maniple.engine.worker import CLOSE, STACK_SIGNAL, Job
 from maniple.engine.worker_handle import WorkerHandle
-from maniple.engine.zygote import SHARED, ZygoteLost
 
-PRELOAD = ("numpy", "gymnasium", "cloudpickle", "maniple.engine.worker")
 GRACE_S = 2.0
 MOST_FAILED_STARTS = 3
 """Starts of one worker that may fail one after the other: the next would fail, too."""
 
 
 class WorkerPool:
-    """The workers of one engine: a handle each, one zygote, and one place to wait for all of them.
+    """The workers of one engine: a handle each, a launcher, and one place to wait for all of them.
 
     It knows processes, orders and deadlines; only the engine knows what the orders mean.
     """
@@ -47,27 +45,21 @@ class WorkerPool:
         ]
         self.slab: Slab | None = None
         self._owner = os.getpid()
-        # Once for all workers, and whatever its size: only the descriptor is sent.
-        self._recipe_fd = _memory_file("maniple-recipe", recipe)
         self._mode = mode
         self._rank = Rank.here()
-        self._epoll = select.epoll()
         self._words = memoryview(b"")
-        self._waits_at = config.workers * layout.WORDS + layout.WAITS
-        self._usual_ns = 0
-        self._spin_ns = SPIN_NS
         self._is_closed = False
-        self._preload = (*PRELOAD, *config.preload)
-        try:
-            self._zygote = SHARED.borrow(self._preload)
-        except BaseException:
-            os.close(self._recipe_fd)
-            raise
+        self._launcher = Launcher(recipe, config.preload)
+        self._spares = Spares(config.spares, self._start_spare)
+        self._waiting = Waiting(self.handles)
+        self.wait, self.wake = self._waiting.wait, self._waiting.wake
+        self.has_answered = self._waiting.has_answered
 
     def share(self, slab: Slab) -> None:
         """Use a slab from now on."""
         self.slab = slab
         self._words = slab.words
+        self._waiting.share(slab.words)
 
     def deadline(self) -> float:
         """When an order that is given now must be done, on the monotonic clock."""
@@ -86,17 +78,30 @@ class WorkerPool:
             )
 
     def launch(self, handle: WorkerHandle, seeds: tuple[int | None, ...] = ()) -> None:
-        """Start a worker for a handle; it sends 'ready' when it can take orders."""
+        """Start a worker for a handle, or take a spare; it sends 'ready' when it can take orders.
+
+        The first workers send 'built' before, and wait for `send_slab`.
+        """
         slab = self.slab
         if slab is not None:
             self.resume(handle)
-        job = Job(
+        job = self._job(handle, seeds)
+        process = self._spare_for(job) if slab is not None else None
+        if process is None:
+            process = self._launcher.start(job, None if slab is None else slab.fd)
+        handle.adopt(process)
+        self._waiting.watch(handle)
+        if slab is not None:
+            self.fill_spares()
+
+    def _job(self, handle: WorkerHandle, seeds: tuple[int | None, ...]) -> Job:
+        return Job(
             worker=handle.index,
             first_row=handle.rows.start,
             rows=handle.num_rows,
             rank=self._rank.rank,
             mode=self._mode,
-            shape=slab.shape if slab else None,
+            shape=self.slab.shape if self.slab else None,
             seeds=seeds,
             last_order=handle.order,
             cpus=self.config.cpus_of(handle.index, self._rank.cpus(), self._rank.is_placed),
@@ -104,57 +109,39 @@ class WorkerPool:
             path=tuple(sys.path),
             environment=self.config.environment,
             is_fresh=self.config.is_fresh,
+            resets_ahead=self.config.reset_ahead,
         )
-        ours: list[socket.socket] = []
-        theirs: list[socket.socket] = []
-        crash_log = job_fd = -1
-        try:
-            job_fd = _memory_file("maniple-job", pickle.dumps(job))
-            for _ in range(2):
-                one, other = socket.socketpair()
-                ours.append(one)
-                theirs.append(other)
-            crash_log = os.memfd_create("maniple-crash-log", os.MFD_CLOEXEC)
-            fds = [job_fd, self._recipe_fd, *(end.fileno() for end in theirs), crash_log]
-            pid, pidfd = self._fork([*fds, slab.fd] if slab else fds)
-            handle.adopt(pid, pidfd, Channel(ours[0]), ours[1], crash_log)
-        except BaseException as error:
-            if handle.crash_log == crash_log >= 0:
-                # It was interrupted when all was done.
-                handle.kill()
-                handle.close_descriptors()
-            elif crash_log >= 0:
-                os.close(crash_log)
-            for end in ours:
-                end.close()
-            if isinstance(error, OSError):
-                raise ManipleError(
-                    f"Cannot start worker {handle.index}: {error.strerror}. "
-                    "Raise the limit of open files ('ulimit -n 4096') or use fewer workers."
-                ) from None
-            raise
-        finally:
-            for end in theirs:
-                end.close()
-            if job_fd >= 0:
-                os.close(job_fd)
-        self._epoll.register(ours[1].fileno(), select.EPOLLIN)
-        self._epoll.register(handle.pidfd, select.EPOLLIN)
 
-    def _fork(self, fds: list[int]) -> tuple[int, int]:
-        """Have a worker forked, by a new zygote if the present one has ended or was stopped."""
-        if not self._zygote.is_alive:
-            self._zygote = SHARED.renew(self._preload)
+    def send_slab(self, handle: WorkerHandle, deadline: float) -> None:
+        """Let a worker that has built its environments begin."""
+        assert handle.channel is not None and self.slab is not None
+        handle.channel.send(self._job(handle, ()), deadline=deadline)
+        handle.channel.send_fd(self.slab.fd, deadline)
+
+    def fill_spares(self) -> None:
+        """Start the spares that are missing, without waiting for them."""
+        self._spares.fill()
+
+    def _start_spare(self) -> WorkerProcess:
+        """Start a worker that is told later which rows are its own."""
+        job = self._job(self.handles[0], ())
+        return self._launcher.start(replace(job, shape=None, cpus=()))
+
+    def _spare_for(self, job: Job) -> WorkerProcess | None:
+        """Give a spare its rows; None: there is none that fits."""
+        assert self.slab is not None
+        if job.rows != self.handles[0].num_rows:
+            return None
+        process = self._spares.take(self.slab.shape.contract)
+        if process is None:
+            return None
         try:
-            return self._zygote.fork(fds)
-        except ZygoteLost as error:
-            self._zygote = SHARED.renew(self._preload, self._zygote)
-            try:
-                return self._zygote.fork(fds)
-            except ZygoteLost:
-                raise ManipleError(
-                    f"The process that workers are forked from was lost twice: {error}."
-                ) from None
+            process.channel.send(job, deadline=monotonic() + GRACE_S)
+            process.channel.send_fd(self.slab.fd, monotonic() + GRACE_S)
+        except (EOFError, ChannelTimeout):
+            end(process)
+            return None
+        return process
 
     def receive_start(self, handle: WorkerHandle, wanted: str, deadline: float) -> Any:
         """Wait for a message of a worker that starts.
@@ -221,9 +208,9 @@ class WorkerPool:
         self.wake([handle])
         channel.send_packed(data, handle.order, due)
 
-    def has_answered(self, handle: WorkerHandle) -> bool:
-        """Whether the last order is done."""
-        return self._words[handle.done_at] == handle.order
+    def is_resetting(self, handle: WorkerHandle) -> bool:
+        """Whether a worker begins its next episodes without having been asked."""
+        return bool(self._words[handle.base + layout.RESETS])
 
     def is_settled(self, handle: WorkerHandle) -> bool:
         """Whether nothing of an earlier order is left to do or to read."""
@@ -264,118 +251,10 @@ class WorkerPool:
         """How long the last order took."""
         return self._words[handle.base + layout.EXEC_NS]
 
-    def wake(self, handles: list[WorkerHandle]) -> None:
-        """Wake the workers that went to sleep before their order came."""
-        fence()
-        for handle in handles:
-            if self._words[handle.sleeps_at] and handle.wake is not None:
-                ring(handle.wake)
-
-    def wait(
-        self, handles: list[WorkerHandle], enough: int | None = None
-    ) -> dict[WorkerHandle, str]:
-        """Wake the handles, wait until all (or `enough` rows) have answered.
-
-        Returns:
-            Those that never will, and why.
-        """
-        self.wake(handles)
-        start = perf_counter_ns()
-        failures = self._spin_and_sleep(handles, enough, start + self._spin_ns)
-        if enough is not None:
-            failures |= self._overdue(handles)
-        # Spin a little longer than answers usually take. Slow simulators get the shortest spin: a
-        # wake-up does not make their steps noticeably longer.
-        took = perf_counter_ns() - start
-        self._usual_ns += (took - self._usual_ns) >> 3
-        is_quick = self._usual_ns < MOST_SPIN_NS
-        self._spin_ns = max(SPIN_NS, 2 * self._usual_ns) if is_quick else SPIN_NS
-        return failures
-
-    def _overdue(self, handles: list[WorkerHandle]) -> dict[WorkerHandle, str]:
-        """Return workers that nobody waits for at present, and that will not answer any more."""
-        found, now = {}, monotonic()
-        for handle in handles:
-            if self.has_answered(handle):
-                continue
-            if handle.has_exited() and not self.has_answered(handle):
-                found[handle] = "ended"
-            elif now > handle.due:
-                found[handle] = "hung"
-        return found
-
-    def _spin_and_sleep(
-        self, handles: list[WorkerHandle], enough: int | None, until: int
-    ) -> dict[WorkerHandle, str]:
-        words, yield_core = self._words, os.sched_yield
-        may_miss = 0 if enough is None else sum(h.num_rows for h in handles) - enough
-        pending = [h for h in handles if words[h.done_at] != h.order]
-        while _rows_in(pending) > may_miss:
-            for _ in range(8):
-                yield_core()
-                pending = [h for h in pending if words[h.done_at] != h.order]
-                if not pending:
-                    return {}
-            if perf_counter_ns() > until:
-                return self._sleep_until(pending, may_miss)
-        return {}
-
-    def _sleep_until(self, pending: list[WorkerHandle], may_miss: int) -> dict[WorkerHandle, str]:
-        words = self._words
-        failures: dict[WorkerHandle, str] = {}
-        try:
-            while _rows_in(pending) > may_miss:
-                words[self._waits_at] = 1
-                fence()
-                pending = [h for h in pending if words[h.done_at] != h.order]
-                failures |= {h: "ended" for h in pending if h.is_known_dead}
-                pending = [h for h in pending if h not in failures]
-                if _rows_in(pending) <= may_miss:
-                    break
-                left = min(handle.due for handle in pending) - monotonic()
-                if left <= 0:
-                    now = monotonic()
-                    failures |= {handle: "hung" for handle in pending if handle.due <= now}
-                    pending = [h for h in pending if h not in failures]
-                    continue
-                events = dict(self._epoll.poll(min(left, RECHECK_S)))
-                for handle in pending:
-                    assert handle.wake is not None
-                    if handle.wake.fileno() in events:
-                        drain(handle.wake)
-                    # An answer that came just before the worker ended counts.
-                    if handle.pidfd in events and words[handle.done_at] != handle.order:
-                        failures[handle] = "ended"
-                pending = [h for h in pending if h not in failures]
-                self._drain_others(events, pending)
-        finally:
-            words[self._waits_at] = 0
-        return failures
-
-    def _drain_others(self, events: dict[int, int], pending: list[WorkerHandle]) -> None:
-        """Remove late wake-ups and workers that ended, or epoll would return at once for ever.
-
-        A worker that ends after its answer is replaced when it gets its next order.
-        """
-        for handle in self.handles:
-            if handle in pending or not handle.is_alive:
-                continue
-            if handle.wake is not None and handle.wake.fileno() in events:
-                drain(handle.wake)
-            if handle.pidfd in events:
-                handle.is_known_dead = True
-                self._forget(handle)
-
-    def _forget(self, handle: WorkerHandle) -> None:
-        """Stop watching a worker."""
-        for fd in (handle.wake.fileno() if handle.wake else -1, handle.pidfd):
-            with contextlib.suppress(OSError, ValueError):
-                self._epoll.unregister(fd)
-
     def give_up(self, handle: WorkerHandle) -> None:
         """Make sure that a worker has ended, and close its descriptors."""
         handle.kill()
-        self._forget(handle)
+        self._waiting.forget(handle)
         handle.has_exited(GRACE_S)
         handle.close_descriptors()
 
@@ -432,10 +311,10 @@ class WorkerPool:
             return ""
 
     def _cause(self, handle: WorkerHandle) -> str:
-        status = self._zygote.status(handle.pid)
+        status = self._launcher.exit_status(handle.pid)
         if status is None:
             origin = " together with the process that it was forked from"
-            return f"ended{'' if self._zygote.is_alive else origin}"
+            return f"ended{'' if self._launcher.is_zygote_alive else origin}"
         if status < 0:
             return f"was ended by {signal.Signals(-status).name}"
         if status == 4:
@@ -459,11 +338,11 @@ class WorkerPool:
             for handle in alive:
                 if handle.has_exited(GRACE_S):
                     # By then the zygote has ended what the environments had started.
-                    self._zygote.status(handle.pid)
+                    self._launcher.exit_status(handle.pid)
                 handle.close_descriptors()
-            self._epoll.close()
-            os.close(self._recipe_fd)
-            SHARED.give_back()
+            self._spares.close()
+            self._waiting.close()
+            self._launcher.close()
 
     def _ask_to_end(self, handles: list[WorkerHandle]) -> None:
         if self.slab is None:
@@ -478,6 +357,11 @@ class WorkerPool:
             handle.has_exited(max(0.0, until - monotonic()))
 
 
+def how_it_failed(error: Exception) -> str:
+    """Say in a word what became of a worker that a channel gave up."""
+    return "hung" if isinstance(error, ChannelTimeout) else "ended"
+
+
 def unpack_error(data: bytes) -> Exception:
     """Return the error that a worker packed; as text, if only the worker knows its class."""
     try:
@@ -486,28 +370,7 @@ def unpack_error(data: bytes) -> Exception:
         return ManipleError(f"A worker raised an error that cannot be unpickled here: {error}")
 
 
-def _memory_file(name: str, data: bytes) -> int:
-    """Return the descriptor of a file without a name that holds some bytes."""
-    fd = os.memfd_create(name, os.MFD_CLOEXEC)
-    try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(fd, view) :]
-        return fd
-    except BaseException as error:
-        os.close(fd)
-        if isinstance(error, OSError):
-            raise ManipleError(
-                f"Cannot reserve {len(data) / 2**20:.0f} MB of memory: {error.strerror}."
-            ) from None
-        raise
-
-
 def _split(num_envs: int, workers: int) -> list[slice]:
     """Spread rows evenly over workers, in order."""
     edges = [num_envs * k // workers for k in range(workers + 1)]
     return [slice(a, b) for a, b in pairwise(edges)]
-
-
-def _rows_in(handles: list[WorkerHandle]) -> int:
-    return sum(handle.num_rows for handle in handles)

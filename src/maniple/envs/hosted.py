@@ -87,7 +87,7 @@ class HostedGroup:
 
     def __init__(self, recipe: HostedRecipe, num_envs: int, first_row: int) -> None:
         self._recipe = recipe
-        self._first_row = first_row
+        self.first_row = first_row
         self.envs: list[gymnasium.Env | None] = [None] * num_envs
         for row in range(num_envs):
             try:
@@ -314,7 +314,7 @@ class HostedGroup:
         """End a row's episode with its traceback, and have its environment made anew."""
         out = self._out
         assert out is not None
-        text = fault_text(self._first_row + row, what, self._seeds[row], self._steps[row], action)
+        text = fault_text(self.first_row + row, what, self._seeds[row], self._steps[row], action)
         trace = traceback.format_exc().strip() if sys.exc_info()[0] else ""
         self._row_infos[row] = {"env_error": f"{text}\n{trace}"}
         self.faulted.add(row)

@@ -34,7 +34,7 @@ class RLBenchGroup:
         self.limit: int | None = config.max_episode_steps
         self._simulator = Simulator(config)
         self._seeds = SeedTree(1, rank)
-        self._first_row = first_row
+        self.first_row = first_row
         self._out: StepArrays | None = None
         self._infos: dict[str, Any] = {}
         self._began: tuple[int, int | None] = 0, config.variation

@@ -65,4 +65,6 @@ class RLBenchRecipe(Recipe):
             "is_fresh": True,
             "environment": environment,
             "start_timeout_s": START_TIMEOUT_S,
+            "spares": 1,
+            "reset_ahead": True,
         }
