@@ -204,7 +204,8 @@ def test_a_lost_worker_takes_along_what_it_started(victim):
     envs.reset(seed=0)
     first, second = (list(pids) for pids in envs.get_attr("pids"))
     engine = envs._engine
-    lost = engine._handles[0].pid if victim == "worker" else engine._pool._launcher._zygote._process.pid
+    zygote = engine._pool._launcher._zygote._process.pid
+    lost = engine._handles[0].pid if victim == "worker" else zygote
     os.kill(lost, signal.SIGKILL)
     time.sleep(0.1)
     *_, trunc, _ = envs.step(QUIET)

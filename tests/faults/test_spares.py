@@ -131,7 +131,7 @@ def test_a_reset_goes_on_while_nobody_waits(tmp_path):
     time.sleep(0.4)
     assert last["count"][:, 0].tolist() == [1, 1], "the end is shown until the next step"
     # Its episode has begun: the step that reports it does not reset again.
-    obs, reward, terminated, _, _ = envs.step(QUIET)
+    obs, _, terminated, _, _ = envs.step(QUIET)
     assert obs["count"][:, 0].tolist() == [0, 2]
     assert not terminated.any() and count(tmp_path / "resets") == before + 1
     obs = envs.step(QUIET)[0]
