@@ -2,6 +2,7 @@
 
 import itertools
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -34,22 +35,70 @@ def test_home_pose_is_rlbenchs():
     assert np.degrees(obs["joint_positions"]) == pytest.approx([0, 10, 0, -50, 0, 70, 45], abs=0.05)
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("axis", "least_mm", "most_mm"), [(0, 9.3, 9.9), (1, 6.4, 6.6), (2, 8.1, 9.8)]
+)
 @pytest.mark.parametrize("step_m", [-0.01, 0.01])
-def test_a_centimetre_is_a_centimetre(axis, step_m):
-    """One ik action of 1 cm displaces the gripper by that, within 2 mm, and nothing sideways."""
+def test_a_centimetre_is_rlbenchs(axis, least_mm, most_mm, step_m):
+    """One ik action of 1 cm from the home pose goes as far as the real one, within 2 mm."""
     env = maniple.make("ReachTarget", terminate_on_success=False)
     obs, _ = env.reset(seed=0)
-    low = np.array([0.30, 0.0, 1.1, 0.0, 1.0, 0.0, 0.0, 1.0], np.float32)
-    for _ in range(15):
-        obs, *_ = env.step(low)
+    action = np.append(obs["gripper_pose"], 1.0).astype(np.float32)
+    for _ in range(10):
+        obs, *_ = env.step(action)
     before = obs["gripper_pose"][:3].astype(float)
-    low[axis] += step_m
-    obs, *_, info = env.step(low)
-    wanted = np.zeros(3)
-    wanted[axis] = step_m
-    assert np.abs(obs["gripper_pose"][:3] - before - wanted).max() < 0.002
+    action[axis] += step_m
+    obs, *_, info = env.step(action)
+    moved_mm = 1000 * (obs["gripper_pose"][:3] - before)
+    along = moved_mm[axis] * np.sign(step_m)
+    assert least_mm - 2 < along < most_mm + 2
+    assert np.abs(np.delete(moved_mm, axis)).max() < 2
     assert not info["invalid_action"]
+    for _ in range(6):
+        obs, *_ = env.step(action)
+    # What is left of the way is made by the next steps.
+    assert np.abs(obs["gripper_pose"][:3] - action[:3]).max() < 5e-4
+
+
+def test_the_joints_feel_the_arms_weight():
+    """As MuJoCo itself works it out, at the start and after some steps."""
+    env = maniple.make("ReachTarget", terminate_on_success=False)
+    obs, _ = env.reset(seed=0)
+    assert 15 < np.abs(obs["joint_forces"]).max() < 35
+    action = np.array([0.35, 0.2, 1.1, 0.0, 1.0, 0.0, 0.0, 1.0], np.float32)
+    for _ in range(25):
+        obs, *_ = env.step(action)
+    row = env.unwrapped
+    data = mujoco.MjData(row.model)
+    data.qpos[:] = row.sim_state["qpos"]
+    mujoco.mj_forward(row.model, data)
+    np.testing.assert_allclose(obs["joint_forces"], data.qfrc_gravcomp[:7], atol=0.3)
+
+
+def test_the_wrist_camera_sees_no_palm():
+    """The bottom row of its picture is table and fingers, as on the real robot."""
+    env = maniple.make("ReachTarget", cameras=("wrist",), image_kinds=("segmentation",))
+    obs, _ = env.reset(seed=0)
+    model = env.unwrapped.model
+    bottom = set(np.unique(obs["wrist_segmentation"][-1]).tolist())
+    hand = {k for k in range(model.ngeom) if model.geom_bodyid[k] == model.body("hand").id}
+    assert not bottom & hand
+
+
+@pytest.mark.parametrize("camera", ["front", "wrist"])
+def test_camera_facts_are_rlbenchs(camera):
+    """A point of the world falls onto the pixel that shows it."""
+    env = maniple.make(
+        "OpenDrawer", cameras=(camera,), image_size=(48, 64), image_kinds=("point_cloud",)
+    )
+    obs, _ = env.reset(seed=0)
+    facts = env.unwrapped.camera_facts
+    matrix = facts[f"{camera}_camera_intrinsics"]
+    pose = facts[f"{camera}_camera_extrinsics"]
+    assert matrix[0, 0] < 0 < facts[f"{camera}_camera_near"] < facts[f"{camera}_camera_far"]
+    point = np.append(obs[f"{camera}_point_cloud"][30, 20], 1.0)
+    seen = matrix @ (np.linalg.inv(pose) @ point)[:3]
+    np.testing.assert_allclose(seen[:2] / seen[2], (20.5, 30.5), atol=1e-3)
 
 
 def test_ik_on_a_thousand_poses():

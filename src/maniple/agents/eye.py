@@ -32,6 +32,9 @@ class EyeConfig:
 
 PICTURES = ("rgb", "depth")
 """Kinds of images that an encoder reads."""
+SHARPNESS = 15.0
+"""How sharp the softmax begins. From 5, one seed in three or four never found the ball well: its
+place was off by 13 to 15 mm after 600 updates, by 9 to 10 mm from 15."""
 DEPTH_RANGE_M = 3.0
 """Depths beyond this are all the same to the network: a table-top is nearer."""
 
@@ -141,7 +144,7 @@ class SmallEncoder(nn.Module):
             nn.Conv2d(n, n, 1),
         )
         self.out = nn.Linear(2 * n, config.features)
-        self.sharpness = nn.Parameter(torch.tensor(5.0))
+        self.sharpness = nn.Parameter(torch.tensor(SHARPNESS))
 
     def forward(self, picture: Tensor) -> Tensor:
         """Map (rows, height, width, channels) of uint8 to features."""

@@ -19,7 +19,7 @@ from maniple.core.step import StepArrays
 
 ROW_ATTRIBUTES = (
     "sentence", "sentences", "task_description", "variation", "model", "renderer", "physics",
-    "episode", "elapsed_steps",
+    "episode", "elapsed_steps", "camera_facts",
 )  # fmt: skip
 """Attributes of a row that are read through a single environment; some rows lack some."""
 

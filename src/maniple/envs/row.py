@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
+from maniple.sim.derived_images import rlbench_facts
+from maniple.sim.renderer import camera_index
 from maniple.sim.viewer import Window
 
 if TYPE_CHECKING:
@@ -67,6 +69,22 @@ class Row:
     def renderer(self) -> str:
         """Name of the renderer that draws this row."""
         return self._group.renderer
+
+    @property
+    def camera_facts(self) -> dict[str, NDArray]:
+        """Intrinsics, extrinsics, near and far of the cameras that are drawn, as RLBench has them.
+
+        Its cameras' axes are x left, y up and z forward, so that focal lengths are negative.
+        """
+        group, row = self._group, self._row
+        facts: dict[str, NDArray] = {}
+        for name in group.config.cameras:
+            camera = camera_index(group.model, name)
+            where = group.sim.bind("cam_xpos")[row, camera], group.sim.bind("cam_xmat")[row, camera]
+            size = group.config.image_size
+            found = rlbench_facts(group.model, camera, *where, *size)
+            facts |= {f"{name}_camera_{key}": value for key, value in found.items()}
+        return facts
 
     @property
     def np_random_seed(self) -> int:

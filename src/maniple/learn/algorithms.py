@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from maniple.core.errors import unknown
-from maniple.envs.rlbench.config import LEARNED_FROM
 
 PIXELS: dict[str, Any] = {
     # Two cameras: how far away a small ball is cannot be seen with one.
@@ -21,6 +20,7 @@ OBJECT_TASKS = ("so101/PushCube-v0", "so101/LiftCube-v0", "so101/StackCubes-v0")
 SHOWN: dict[str, Any] = {
     "demos": 100,
     "n_step": 3,
+    "max_steps": 150_000,
     "eval_period": 10_000,
     "agent": {"discount": 0.97, "temperature": 0.02, "layer_norm": True, "relative": True,
               "imitation": 1.0},
@@ -59,7 +59,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         "Learn a task from the simulator's state.",
         agent="maniple.agents.sac:SAC",
         config="maniple.agents.sac:SACConfig",
-        on_rlbench={"control": "delta_position", "observations": LEARNED_FROM},
+        on_rlbench={"control": "delta_position"},
         by_task={
             "so101/LiftCube-v0": {"agent": STEADY, "eval_period": 10_000},
             "so101/PushCube-v0": SHOWN,

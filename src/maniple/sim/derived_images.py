@@ -31,3 +31,21 @@ def intrinsics(model: mujoco.MjModel, camera: int, height: int, width: int) -> N
     """Camera matrix in the usual convention: x right, y down, focal lengths above zero."""
     focal = (height / 2) / np.tan(np.radians(model.cam_fovy[camera]) / 2)
     return np.array([[focal, 0, width / 2], [0, focal, height / 2], [0, 0, 1.0]])
+
+
+def rlbench_facts(
+    model: mujoco.MjModel, camera: int, pos: NDArray, mat: NDArray, height: int, width: int
+) -> dict[str, NDArray]:
+    """Describe a camera at a pose as RLBench does: x left, y up, z forward; metres."""
+    matrix = intrinsics(model, camera, height, width)
+    matrix[[0, 1], [0, 1]] *= -1.0
+    extrinsics = np.eye(4)
+    extrinsics[:3, :3] = np.reshape(mat, (3, 3)) * np.array([-1.0, 1.0, -1.0])
+    extrinsics[:3, 3] = pos
+    extent, near_far = model.stat.extent, model.vis.map
+    return {
+        "intrinsics": matrix,
+        "extrinsics": extrinsics,
+        "near": np.asarray(near_far.znear * extent),
+        "far": np.asarray(near_far.zfar * extent),
+    }

@@ -379,7 +379,17 @@ def test_workers_do_not_draw_with_a_thread_per_core(coppelia, monkeypatch):
 def test_training_begins_with_settings_that_can_be_learned(coppelia):
     """Steps of the tip, the objects' state, and no expert, who plays on MuJoCo only."""
     config = preset("sac", "OpenDrawer", "rlbench")
-    assert config.env.control == "delta_ee" and "task_low_dim_state" in config.env.observations
+    assert config.env.control == "delta_ee" and not config.env.observations
     assert preset("sac", "EmptyDishwasher", "rlbench").env.control == "delta_position"
     bc = preset("bc", "OpenDrawer", "rlbench")
     assert bc.demos.demos == config.demos.demos == 0 and bc.env.control is None
+
+
+def test_both_backends_observe_the_same(make):
+    """By default, name by name; only the length of the objects' state differs."""
+    real, _ = make(num_envs=1).reset(seed=0)
+    ours, _ = maniple.make_vec("OpenDrawer", 1).reset(seed=0)
+    assert {n: a.shape for n, a in real.items() if n != "task_low_dim_state"} == {
+        n: a.shape for n, a in ours.items() if n != "task_low_dim_state"
+    }
+    assert "task_low_dim_state" in real and "task_low_dim_state" in ours

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from maniple.core.seeds import Draws
 from maniple.envs.meanings import RLBENCH
 from maniple.envs.panda.grasp import Grasp, add_grasp
+from maniple.envs.panda.load import ArmLoad
 from maniple.envs.panda.placement import NEAREST_M, TABLE_M, Corners, scene_pose
 from maniple.envs.task import Bounds, Task
 from maniple.sim.robots.chain import BOX, ROBOT_BIT, WORLD_BIT
@@ -103,6 +104,7 @@ class PandaTask(Task):
     does, where the expert has shown that it is enough."""
 
     _grasp: Grasp | None = None
+    _load: ArmLoad | None = None
     _low_dim_index: tuple[State, NDArray, NDArray] | None = None
 
     def configure(self, config: EnvConfig) -> None:
@@ -160,7 +162,9 @@ class PandaTask(Task):
         q, v = s.qpos[:, :7], s.qvel[:, :7]
         fingers = s.qpos[:, 7:9]
         # What the servos exert in this very state; MuJoCo's own number is a substep old.
-        forces = np.clip(_KP * (s.ctrl[:, :7] - q) - _KV * v, -_MOST, _MOST)
+        servos = np.clip(_KP * (s.ctrl[:, :7] - q) - _KV * v, -_MOST, _MOST)
+        if self._load is None or not self._load.is_of(s):
+            self._load = ArmLoad(s)
         pose = np.empty((s.rows, 7))
         pose[:, :3] = s.pos("tip")
         pose[:, 3:] = mats_quat(s.mat("tip"))[:, [1, 2, 3, 0]]
@@ -168,7 +172,7 @@ class PandaTask(Task):
         return {
             "joint_velocities": v,
             "joint_positions": q,
-            "joint_forces": forces,
+            "joint_forces": servos + self._load.torques(),
             "gripper_open": width > 0.9 * 2 * FINGER_M,
             "gripper_pose": pose,
             "gripper_joint_positions": fingers,

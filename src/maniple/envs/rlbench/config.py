@@ -32,10 +32,8 @@ STATES = (
     LOW_DIM,
     "variation_index",
 )
-USUAL = ("joint_velocities", "joint_positions", "joint_forces", "gripper_open", "gripper_pose")
-"""What is observed unless told otherwise: the space is known before CoppeliaSim is started."""
-LEARNED_FROM = (*USUAL, LOW_DIM, "variation_index")
-"""What a policy on states needs: where the task's objects are."""
+USUAL = tuple(name for name in STATES if name != "gripper_matrix")
+"""What is observed unless told otherwise: the names that the tasks on MuJoCo have, too."""
 
 
 @dataclass(frozen=True)

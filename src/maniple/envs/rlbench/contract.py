@@ -11,7 +11,7 @@ from maniple.core.space import box, dict_space
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.step import scalar
 from maniple.envs import meanings
-from maniple.envs.rlbench.config import DELTA_MODES, LOW_DIM, POSE_MODES, RLBenchConfig
+from maniple.envs.rlbench.config import DELTA_MODES, LOW_DIM, POSE_MODES, USUAL, RLBenchConfig
 from maniple.sim.control.control import DELTA_MEANING, GRIP_MEANING, POSITION_MEANING
 
 FPS = 20
@@ -115,6 +115,9 @@ def observations(config: RLBenchConfig, low_dim: int | None = None) -> Layout:
     arrays = {}
     for name in config.observations:
         shape = shapes[name]
+        if shape is None and config.observations == USUAL:
+            # Nobody asked for it by name: before the launch the space is told without it.
+            continue
         if shape is None:
             raise BadConfig(
                 f"The size of {name} is known only after CoppeliaSim has started: "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from maniple.core.checked_file import SETTINGS_BYTES, read_bytes
 from maniple.core.errors import BadConfig
-from maniple.envs.rlbench.config import RLBenchConfig
+from maniple.envs.rlbench.config import LOW_DIM, USUAL, RLBenchConfig
 from maniple.envs.rlbench.contract import observations
 from maniple.envs.rlbench.names import find_task
 from maniple.envs.rlbench.observation import demo_arrays
@@ -61,9 +62,18 @@ def load_demo(demo: StoredDemo, config: RLBenchConfig) -> dict[str, Any]:
         for camera in config.cameras:
             for kind in config.image_kinds:
                 _add_picture(demo.folder, row, camera, kind, number)
-    low_dim = np.size(getattr(rows[0], "task_low_dim_state", 0.0))
-    arrays = demo_arrays(rows, observations(config, low_dim), demo.variation)
+    low_dim = np.size(getattr(rows[0], LOW_DIM, 0.0))
+    layout = observations(_as_recorded(config, rows[0]), low_dim)
+    arrays = demo_arrays(rows, layout, demo.variation)
     return {**arrays, "sentence": demo.sentences[0] if demo.sentences else ""}
+
+
+def _as_recorded(config: RLBenchConfig, row: Any) -> RLBenchConfig:
+    """Leave out what was not recorded, unless it was asked for by name."""
+    if config.observations != USUAL:
+        return config
+    known = (n for n in USUAL if n == "variation_index" or getattr(row, n, None) is not None)
+    return replace(config, observations=tuple(known))
 
 
 def _sentences(path: Path) -> tuple[str, ...]:

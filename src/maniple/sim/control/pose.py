@@ -20,6 +20,11 @@ from maniple.sim.control.grip import Grip
 from maniple.sim.control.ik import Approach, Kinematics
 from maniple.sim.rotation import mats_quat, quat_mat, quat_mul, small_turn
 
+STOP_RAD = 0.01
+LEFT_PER_TICK = 0.35
+"""RLBench ends an ik step at the first tick of its 50 ms clock at which every joint is this near to
+its target; each tick leaves about this part of the way. A step of 1 cm to the side, where one joint
+moves alone, so ends after 6.5 mm there."""
 SMALLEST_QUAT = 0.1
 """A quaternion shorter than this has no direction; longer ones are scaled to length 1."""
 
@@ -27,7 +32,8 @@ SMALLEST_QUAT = 0.1
 class Pose(StepControl):
     """Actions [x y z qx qy qz qw gripper]: the tip's pose in the world, gripper 1 open, 0 shut.
 
-    One step goes straight towards the pose, at most 5 cm and 0.35 rad. Where the arm cannot go,
+    One step goes straight towards the pose, at most 5 cm and 0.35 rad, and ends a little before it,
+    as RLBench's do: the next one towards the same pose goes on. Where the arm cannot go,
     where the pose is outside of the workspace, or where the quaternion is none, the arm stays
     and `invalid` says so.
     """
@@ -41,7 +47,18 @@ class Pose(StepControl):
     def command(self, actions: NDArray, ctrl: NDArray) -> NDArray:
         """Return servo targets whose tip is one step nearer."""
         pos, quat, is_sound = checked_pose(actions, self._low, self._high)
-        return self._mover.move(pos, quat_mat(quat), is_sound, actions[:, 7:], ctrl, self.invalid)
+        arm = self._mover.arm
+        out = self._mover.move(pos, quat_mat(quat), is_sound, actions[:, 7:], ctrl, self.invalid)
+        out[:, arm] = stopped_early(ctrl[:, arm], out[:, arm])
+        return out
+
+
+def stopped_early(before: NDArray, after: NDArray) -> NDArray:
+    """Return how far RLBench's joints get on their way before the step counts as done."""
+    way = after - before
+    longest = np.maximum(np.abs(way).max(1, keepdims=True), STOP_RAD)
+    ticks = np.maximum(1.0, np.ceil(np.log(STOP_RAD / longest) / np.log(LEFT_PER_TICK)))
+    return before + way * (1.0 - LEFT_PER_TICK**ticks)
 
 
 def pose_spec(context: ControlContext, grippers: int) -> ArraySpec:
@@ -108,13 +125,13 @@ class Mover:
     def __init__(self, context: ControlContext) -> None:
         robot = context.robot
         self._kinematics = Kinematics(robot, context.base, context.rows, context.threads)
-        self._arm = actuators(context.model, robot.joints)
+        self.arm = actuators(context.model, robot.joints)
         self.grip = Grip(context.model, robot)
         self._how = Approach(posture=robot.posture)
 
     def pose(self, ctrl: NDArray) -> tuple[NDArray, NDArray]:
         """Where the tip would be at the servo targets: (rows, 3) and (rows, 3, 3)."""
-        return self._kinematics.forward(ctrl[:, self._arm])
+        return self._kinematics.forward(ctrl[:, self.arm])
 
     def move(
         self,
@@ -126,12 +143,12 @@ class Mover:
         invalid: NDArray[np.bool_],
     ) -> NDArray:
         """Return the next servo targets; note in `invalid` the rows that stay where they are."""
-        before = ctrl[:, self._arm]
+        before = ctrl[:, self.arm]
         after, is_there = self._kinematics.approach(before, pos, mat, self._how)
         good = is_there & is_sound
         np.logical_not(good, out=invalid)
         out = ctrl.copy()
-        out[:, self._arm] = np.where(good[:, None], after, before)
+        out[:, self.arm] = np.where(good[:, None], after, before)
         # A no-op is one of the whole hand.
         self.grip.command(grip, out)
         columns = self.grip.fingers

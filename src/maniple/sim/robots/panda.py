@@ -160,7 +160,10 @@ def _add_hand(spec: mujoco.MjSpec) -> mujoco.MjsBody:
     hand.mass, hand.ipos, hand.inertia = 0.73, [0.01, 0, 0.03], [0.001, 0.0025, 0.0017]
     hand.explicitinertial = True
     _hand_box(hand, (0.020, 0.100, 0.020), (0, 0, 0.025), "body")
-    _hand_box(hand, (0.024, 0.075, 0.014), (0, 0, 0.052), "body")
+    palm = _hand_box(hand, (0.024, 0.075, 0.014), (0, 0, 0.052), "body")
+    # Drawn slimmer than it is felt: RLBench's wrist camera sees the fingers and no palm.
+    palm.group = 3
+    _hand_box(hand, (0.015, 0.075, 0.014), (0, 0, 0.052), "body", collides=False)
     hand.add_site(name="tip", pos=[0, 0, TIP_M], size=[0.004] * 3, group=4)
     return hand
 
@@ -176,12 +179,15 @@ def _add_finger(hand: mujoco.MjsBody, name: str, side: float) -> None:
     _hand_box(finger, (0.009, 0.005, 0.0215), (0, side * 0.005, 0.0385), "dark", friction=2.0)
 
 
-def _hand_box(body, half: Vec3, pos: Vec3, colour: str, collides=True, friction=1.0) -> None:
+def _hand_box(
+    body: mujoco.MjsBody, half: Vec3, pos: Vec3, colour: str, collides=True, friction=1.0
+) -> mujoco.MjsGeom:
     bits = (ROBOT_BIT, WORLD_BIT) if collides else (0, 0)
     geom = body.add_geom(type=BOX, size=half, pos=pos, rgba=COLOURS[colour], condim=4)
     geom.contype, geom.conaffinity = bits
     geom.friction, geom.group = [friction, 0.01, 0.001], 2 if collides else 1
     geom.solref, geom.solimp, geom.solmix = STIFF_SOLREF, STIFF_SOLIMP, 5.0
+    return geom
 
 
 def _add_servo(

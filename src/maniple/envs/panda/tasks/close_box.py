@@ -71,5 +71,5 @@ expert = script(
     release(2),
     swing("box", HINGE, LID_M + 0.09, (1.25,), OPEN),
     swing("box", HINGE, LID_M + 0.03, (1.6,), SHUT),
-    swing("box", HINGE, LID_M - 0.02, (1.0, 0.6), SHUT),
+    swing("box", HINGE, LID_M - 0.02, (1.0, 0.6, 0.3), SHUT),
 )
