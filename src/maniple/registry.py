@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +14,8 @@ from maniple.sim.robots.table import ROBOTS, find_robot
 __all__ = ["EXPERTS", "ROBOTS", "TASKS", "expert", "find", "find_robot", "make", "make_vec"]
 
 if TYPE_CHECKING:
-    from gymnasium.vector import AutoresetMode
-
     from maniple.core.group import Recipe
-    from maniple.engine.config import ProcessConfig
-    from maniple.engine.vector import Engine, VectorEnv
+    from maniple.engine.vector import VectorEnv
     from maniple.envs.env import ManipleEnv
 
 TASKS: dict[str, str] = {
@@ -70,7 +66,6 @@ for _id, (_where, _expert) in PIPER.items():
     TASKS[_id] = f"maniple.envs.piper.{_where}"
     EXPERTS[_id] = f"maniple.envs.piper.experts:{_expert}"
 
-ENGINES = ("auto", "native", "process", "serial")
 BACKENDS = ("mujoco", "rlbench")
 
 
@@ -251,15 +246,18 @@ def make_vec(
         options: Settings of the environment, see `EnvConfig`, and of the process engine, see
             `ProcessConfig`. backend='rlbench' runs a task on CoppeliaSim, see `RLBenchConfig`.
     """
+    from maniple.engine import plan
     from maniple.engine.lifetime import follow_launcher
     from maniple.engine.vector import VectorEnv
 
-    _check(num_envs, engine, workers, threads)
-    mode = _autoreset_mode(autoreset_mode)
+    plan.check(num_envs, engine, workers, threads)
+    mode = plan.autoreset_mode(autoreset_mode)
     follow_launcher()
     spec = _spec(id, options)
-    plan = _describe(id, num_envs, engine, workers, threads, options)
-    envs = VectorEnv(_build(plan, mode), plan.engine, mode, copy_obs)
+    process_options = plan.take_process_options(options)
+    made_of = recipe(id, options)
+    chosen = plan.choose(made_of, num_envs, engine, workers, threads, process_options)
+    envs = VectorEnv(plan.build(chosen, mode), chosen.engine, mode, copy_obs)
     envs.spec = spec
     return envs
 
@@ -275,83 +273,6 @@ def _spec(id: str | Callable[..., Any], options: dict[str, Any]) -> Any:
         spec = copy.copy(spec)
         spec.kwargs = {**spec.kwargs, **options}
     return spec
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """What make_vec builds, with every choice made."""
-
-    recipe: Recipe
-    num_envs: int
-    engine: str
-    threads: int
-    process: ProcessConfig | None
-
-
-def _check(num_envs: int, engine: str, workers: int | None, threads: int | None) -> None:
-    if not isinstance(num_envs, int) or isinstance(num_envs, bool) or num_envs < 1:
-        raise BadConfig(f"num_envs is {num_envs!r}; it must be a whole number, 1 or larger.")
-    if engine not in ENGINES:
-        raise unknown("engine", engine, ENGINES, f"one of {ENGINES}")
-    for name, value in (("threads", threads), ("workers", workers)):
-        if value is not None and value < 1:
-            raise BadConfig(f"{name} is {value}; it must be 1 or larger.")
-
-
-def _describe(
-    id: str | Callable[..., Any],
-    num_envs: int,
-    engine: str,
-    workers: int | None,
-    threads: int | None,
-    options: dict[str, Any],
-) -> _Plan:
-    """Choose the engine and its settings by what the environment needs."""
-    from maniple.core.rank import Rank
-    from maniple.engine.config import ProcessConfig, missing_for_workers
-
-    process_options = _take_process_options(options)
-    made_of = recipe(id, options)
-    if made_of.needs_own_process:
-        if engine not in ("auto", "process") or workers not in (None, num_envs):
-            raise BadConfig(
-                f"CoppeliaSim runs once per process: use engine='process' with {num_envs} "
-                "workers, or leave both out."
-            )
-        workers = num_envs
-    if engine == "auto":
-        engine = made_of.preferred_engine(num_envs, workers)
-        if engine == "process" and workers is None and missing_for_workers():
-            engine = "serial"
-    if engine == "process" and (missing := missing_for_workers()):
-        raise BadConfig(
-            f"The process engine runs on Linux only: this system has no {missing}. Use "
-            "engine='native', or 'serial' for environments of others."
-        )
-    cpus, process = Rank.here().num_cpus(), None
-    if engine == "process":
-        wanted = made_of.process_options()
-        # Variables that the user sets are added to those that the environment needs.
-        environment = {**wanted.get("environment", {}), **process_options.get("environment", {})}
-        settings = {**wanted, **process_options, "environment": environment}
-        count = workers or min(num_envs, cpus)
-        process = ProcessConfig(workers=count, preload=made_of.preload, **settings)
-    elif workers is not None or process_options:
-        stray = "workers" if workers is not None else next(iter(process_options))
-        raise BadConfig(f"{stray} belongs to the process engine; add engine='process'.")
-    threads = threads or (1 if engine == "serial" else cpus)
-    return _Plan(made_of, num_envs, engine, threads, process)
-
-
-def _build(plan: _Plan, mode: AutoresetMode) -> Engine:
-    if plan.process is not None:
-        from maniple.engine.process import ProcessEngine
-
-        return ProcessEngine(plan.recipe, plan.num_envs, mode, plan.process)
-    from maniple.engine.local import LocalEngine
-
-    is_serial = plan.engine == "serial"
-    return LocalEngine(plan.recipe, plan.num_envs, plan.threads, mode, one_by_one=is_serial)
 
 
 def recipe(id: str | Callable[..., Any], options: dict[str, Any]) -> Recipe:
@@ -404,15 +325,6 @@ def _is_gymnasium_id(id: str) -> bool:
     return id.rpartition(":")[2] in gymnasium.registry
 
 
-def _take_process_options(options: dict[str, Any]) -> dict[str, Any]:
-    from dataclasses import fields
-
-    from maniple.engine.config import ProcessConfig
-
-    names = {f.name for f in fields(ProcessConfig)} - {"workers", "preload"}
-    return {name: options.pop(name) for name in list(options) if name in names}
-
-
 def register_all() -> None:
     """Register every task of the table with Gymnasium."""
     for id in TASKS:
@@ -439,19 +351,6 @@ def _register_gymnasium(id: str) -> None:
 def _episode_steps(id: str) -> int | None:
     """Return a task's own time limit."""
     return getattr(find(id), "episode_steps", None)
-
-
-def _autoreset_mode(given: Any) -> AutoresetMode:
-    from gymnasium.vector import AutoresetMode
-
-    if isinstance(given, AutoresetMode):
-        return given
-    for mode in AutoresetMode:
-        if str(given).replace("_", "").lower() == mode.value.lower():
-            return mode
-    raise BadConfig(
-        f"autoreset_mode is {given!r}; it may be one of: {[mode.value for mode in AutoresetMode]}."
-    )
 
 
 def _load(table: dict[str, str], kind: str, name: str, listing: str) -> Any:
