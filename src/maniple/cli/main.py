@@ -26,6 +26,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "eval": ("maniple.cli.eval", "Measure a trained policy, and film its best and worst."),
     "report": ("maniple.cli.report", "One page about runs, with a fair comparison of policies."),
     "view": ("maniple.cli.view", "Look at a task, a run or a dataset in the browser, and drive."),
+    "export": ("maniple.cli.export", "Write a trained policy as a folder that LeRobot loads."),
     "plot": ("maniple.cli.plot", "Draw the learning curves of runs."),
     "bench": ("maniple.cli.bench.run", "Measure how fast a task is stepped."),
     "bench limit": ("maniple.cli.bench.limit", "Measure what the physics alone would allow."),
