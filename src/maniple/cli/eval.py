@@ -26,7 +26,9 @@ class Options:
 
     perturb: str = "none"
     """Perturbations to judge under as well, each beside the clean episodes of the same seeds, as in
-    light=0.4,camera (a plus sign joins several to one: light+camera); all, or none."""
+    light=0.4,camera (a plus sign joins several to one: light+camera); all, or none. Short words:
+    colour is object_colour, texture is patchwork, delay is action_delay, noise is
+    observation_noise."""
 
     page: Path | None = None
     """Write an HTML page of the results under --perturb."""
