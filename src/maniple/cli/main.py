@@ -90,6 +90,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         return 0
+    except MemoryError as error:
+        if debug:
+            raise
+        what = str(error).rstrip(".") or "it does not fit"
+        print(
+            f"maniple: not enough memory ({what}). Take smaller pictures or fewer environments.",
+            file=sys.stderr,
+        )
+        return 2
     except OSError as error:
         # A file or folder that somebody named; programs' own mistakes are other errors.
         if debug or error.filename is None:

@@ -67,9 +67,8 @@ def check_kinds(names: Sequence[str]) -> None:
         if not isinstance(name, str):
             raise BadConfig(f"perturb has a kind {name!r:.60}; kinds are {', '.join(AXES)}.")
         if name not in AXES:
-            raise BadConfig(
-                f"perturb has no kind {name!r}.{closest(name, [*AXES, *ALIASES])} There are: {', '.join(AXES)}."
-            )
+            meant = closest(name, [*AXES, *ALIASES])
+            raise BadConfig(f"perturb has no kind {name!r}.{meant} There are: {', '.join(AXES)}.")
 
 
 def checked(perturb: Any) -> tuple[tuple[str, float], ...]:
