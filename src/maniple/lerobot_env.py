@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from maniple.core.checked_file import read_json_table
 from maniple.core.errors import BadConfig, one_line
-from maniple.registry import canonical, find, make_vec
+from maniple.registry import canonical, find, make_vec, task_in_file
 
 Obs = dict[str, Any]
 AUTORESET = "SameStep"
@@ -134,7 +134,11 @@ def make_env(
 
 
 def env_of(
-    policy: str | Path, n_envs: int = 1, use_async_envs: bool = False, **options: Any
+    policy: str | Path,
+    n_envs: int = 1,
+    use_async_envs: bool = False,
+    task: str | None = None,
+    **options: Any,
 ) -> dict[str, dict[int, LeRobotVectorEnv]]:
     """Return environments for a policy of 'maniple export', with all that it looks at.
 
@@ -142,16 +146,18 @@ def env_of(
         policy: The folder that was written.
         n_envs: Environments that are stepped as one.
         use_async_envs: Worker processes instead of threads; both run side by side.
+        task: Needed for one of your own, as in module:id: a file alone never has it imported.
         options: Settings of the environment in place of those in training.
     """
     origin = read_json_table(Path(policy) / "maniple.json")
     try:
-        task, found, states = origin["task"], dict(origin["settings"]), origin["states"]
+        written, found, states = str(origin["task"]), dict(origin["settings"]), origin["states"]
         settings: dict[str, Any] = {
             k: tuple(v) if isinstance(v, list) else v for k, v in found.items()
         }
     except (KeyError, TypeError, ValueError) as error:
         raise BadConfig(f"{policy} is no folder of 'maniple export': {one_line(error)}.") from None
+    task = task or task_in_file(written, "The policy")
     if use_async_envs:
         settings.setdefault("engine", "process")
     settings |= {"autoreset_mode": AUTORESET, **options}

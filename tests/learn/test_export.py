@@ -156,6 +156,12 @@ def test_what_does_not_fit_is_refused(simple, inside, monkeypatch):
     meta = type("Meta", (), {"features": {"observation.state": {"names": ["a", "b"]}}})()
     with pytest.raises(maniple.core.errors.BadConfig, match=r"joint_pos\.0.*a, b"):
         loaded(simple / "out", monkeypatch, dataset_meta=meta)
+    origin = json.loads((simple / "out" / "maniple.json").read_text())
+    (simple / "out" / "maniple.json").write_text(json.dumps(origin | {"task": "evil:x/Y-v0"}))
+    with pytest.raises(maniple.core.errors.BadConfig, match="evil"):
+        env_of(simple / "out")
+    assert "evil" not in sys.modules
+    env_of(simple / "out", task=TASK)[TASK][0].close()
     (simple / "out" / "maniple.json").write_text('{"task": "so101/Reach-v0"}')
     with pytest.raises(maniple.core.errors.BadConfig, match="no folder of 'maniple export'"):
         env_of(simple / "out")
