@@ -19,7 +19,7 @@ $(STAMP): pyproject.toml constraints.txt scripts/setup_system.sh $(COMPILED)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) \
 	  || { echo "The venv module is missing. Type: apt-get install python3-venv"; exit 1; }
 	@echo "Installing the pinned packages into $(VENV) ..."
-	@$(INSTALL) -e '.[plot,train]'
+	@$(INSTALL) -e '.[data,plot,train,view]'
 	@touch $(STAMP)
 
 # What only the tests need comes after what everybody needs: a demo should not wait for it.

@@ -1,4 +1,4 @@
-"""Record an expert, learn from it, judge the policy, and keep a dataset that LeRobot reads."""
+"""Record an expert, learn from it, judge the policy, and keep both as LeRobot reads them."""
 
 import argparse
 import json
@@ -27,6 +27,7 @@ def main() -> None:
     options = parser.parse_args()
     out = options.out or Path(tempfile.mkdtemp(prefix="maniple-"))
     demos, policy, played = out / "demos", out / "policy", out / "played"
+    exported = out / "lerobot-policy"
 
     # A LeRobotDataset with pictures, and the simulator's states beside it.
     run("record", TASK, "--policy", "expert", "--episodes", options.episodes, "--image-size", 32,
@@ -40,9 +41,14 @@ def main() -> None:
     run("eval", policy, "--episodes", 50, "--perturb", "pose,servo,observation_noise",
         "--page", out / "judged.html")  # fmt: skip
 
+    # The policy in the form of LeRobot's pretrained ones: --policy.path=... there.
+    run("export", policy, "--out", exported)
+
     # What the policy did, as a dataset of the same kind.
     run("record", policy, "--episodes", 4, "--image-size", 32, 32, "--out", played)
     info = json.loads((played / "meta/info.json").read_text())
+    sees = json.loads((exported / "config.json").read_text())["input_features"]
+    assert sees.keys() <= info["features"].keys(), "the policy looks at what the dataset has"
     print(f"\nLeRobot {info['codebase_version']}: {sorted(info['features'])[:4]} ...")
     print(f"{sum(e.success for e in Dataset(played))} of 4 episodes solved; look at {out}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,23 +12,32 @@ from gymnasium.vector import VectorWrapper
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from maniple.core.errors import BadConfig
-from maniple.registry import canonical, find, make_vec
+from maniple.core.checked_file import read_json_table
+from maniple.core.errors import BadConfig, one_line
+from maniple.registry import canonical, find, make_vec, task_in_file
 
 Obs = dict[str, Any]
+AUTORESET = "SameStep"
+"""LeRobot's own mode. Its versions before 0.6 count successes in 'final_info' only, which other
+modes do not have."""
 
 
 class LeRobotVectorEnv(VectorWrapper):
     """Observations are 'agent_pos' (what the robot knows of itself) and 'pixels' by camera."""
 
     def __init__(
-        self, envs: Any, states: tuple[str, ...], cameras: Mapping[str, str] | None = None
+        self,
+        envs: Any,
+        states: tuple[str, ...],
+        cameras: Mapping[str, str] | None = None,
+        needs_pictures: bool = True,
     ) -> None:
         """Wrap a vector environment.
 
         Args:
             states: Observations that make up 'agent_pos', in this order.
             cameras: The cameras of pictures that are called otherwise than by them.
+            needs_pictures: Refuse environments that draw none.
         """
         super().__init__(envs)
         self.env: Any = envs
@@ -42,15 +52,15 @@ class LeRobotVectorEnv(VectorWrapper):
                 f"None of {', '.join(states)} is observed, and LeRobot's policies want what the "
                 "robot knows of itself: leave observations out."
             )
-        if not self._pictures:
+        if not self._pictures and needs_pictures:
             raise BadConfig("LeRobot's policies look at pictures: name cameras=('front', ...).")
         size = sum(int(np.prod(seen[name].shape)) for name in self._states)
-        single = spaces.Dict(
-            {
-                "agent_pos": spaces.Box(-np.inf, np.inf, (size,), np.float32),
-                "pixels": spaces.Dict({cam: seen[name] for cam, name in self._pictures.items()}),
-            }
-        )
+        parts: dict[str, spaces.Space] = {
+            "agent_pos": spaces.Box(-np.inf, np.inf, (size,), np.float32)
+        }
+        if self._pictures:
+            parts["pixels"] = spaces.Dict({cam: seen[n] for cam, n in self._pictures.items()})
+        single = spaces.Dict(parts)
         self.single_observation_space = single
         self.observation_space = batch_space(single, envs.num_envs)
 
@@ -68,6 +78,11 @@ class LeRobotVectorEnv(VectorWrapper):
                 info["final_obs"][row] = _first(self._renamed(last))
         return self._renamed(obs), reward, terminated, truncated, info
 
+    @property
+    def envs(self) -> list[_Row]:
+        """The rows one by one: versions before 0.6 look there for attributes."""
+        return [_Row(self.env, row) for row in range(self.env.num_envs)]
+
     # Gymnasium's wrappers pass neither of these on.
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -81,10 +96,20 @@ class LeRobotVectorEnv(VectorWrapper):
     def _renamed(self, obs: Obs) -> Obs:
         rows = len(next(iter(obs.values())))
         states = [np.asarray(obs[name], np.float32).reshape(rows, -1) for name in self._states]
-        return {
-            "agent_pos": np.concatenate(states, axis=1),
-            "pixels": {camera: obs[name] for camera, name in self._pictures.items()},
-        }
+        renamed: Obs = {"agent_pos": np.concatenate(states, axis=1)}
+        if self._pictures:
+            renamed["pixels"] = {camera: obs[name] for camera, name in self._pictures.items()}
+        return renamed
+
+
+class _Row:
+    """One row, as far as its attributes are asked for."""
+
+    def __init__(self, envs: Any, row: int) -> None:
+        self._envs, self._row = envs, row
+
+    def __getattr__(self, name: str) -> Any:
+        return self._envs.get_attr(name)[self._row]
 
 
 def make_env(
@@ -102,12 +127,48 @@ def make_env(
     settings = {"cameras": kind.cameras[:2], "image_size": (256, 256), **options}
     if use_async_envs:
         settings.setdefault("engine", "process")
-    settings.setdefault("autoreset_mode", "NextStep")
+    settings.setdefault("autoreset_mode", AUTORESET)
     envs = make_vec(task, n_envs, **settings)
     own = tuple(getattr(kind, "proprioception", ()))
-    names = getattr(kind, "picture_names", {})
-    cameras = {name: picture.removesuffix("_rgb") for picture, name in names.items()}
-    return {canonical(task): {0: LeRobotVectorEnv(envs, own, cameras)}}
+    return {canonical(task): {0: LeRobotVectorEnv(envs, own, _cameras(task))}}
+
+
+def env_of(
+    policy: str | Path,
+    n_envs: int = 1,
+    use_async_envs: bool = False,
+    task: str | None = None,
+    **options: Any,
+) -> dict[str, dict[int, LeRobotVectorEnv]]:
+    """Return environments for a policy of 'maniple export', with all that it looks at.
+
+    Args:
+        policy: The folder that was written.
+        n_envs: Environments that are stepped as one.
+        use_async_envs: Worker processes instead of threads; both run side by side.
+        task: Needed for one of your own, as in module:id: a file alone never has it imported.
+        options: Settings of the environment in place of those in training.
+    """
+    origin = read_json_table(Path(policy) / "maniple.json")
+    try:
+        written, found, states = str(origin["task"]), dict(origin["settings"]), origin["states"]
+        settings: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in found.items()
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadConfig(f"{policy} is no folder of 'maniple export': {one_line(error)}.") from None
+    task = task or task_in_file(written, "The policy")
+    if use_async_envs:
+        settings.setdefault("engine", "process")
+    settings |= {"autoreset_mode": AUTORESET, **options}
+    envs = make_vec(task, n_envs, **settings)
+    return {canonical(task): {0: LeRobotVectorEnv(envs, tuple(states), _cameras(task), False)}}
+
+
+def _cameras(task: str) -> dict[str, str]:
+    """The cameras of pictures that are called otherwise than by them."""
+    names = getattr(find(task), "picture_names", {})
+    return {name: picture.removesuffix("_rgb") for picture, name in names.items()}
 
 
 def _is_picture(space: spaces.Space) -> bool:

@@ -47,6 +47,23 @@ def test_whole_episodes_are_taken_as_they_come(tmp_path):
     assert np.allclose(drawn.next_obs["x"], drawn.obs["x"] + 1)
 
 
+def test_an_unreadable_episode_is_left_out(tmp_path):
+    """Later ones are learned from; the newest gets a second look, for it may be on its way."""
+    with DatasetWriter(tmp_path, 25) as writer:
+        for first in (0, 100, 200):
+            writer.add(episode(first))
+    tables = sorted((tmp_path / "data").rglob("*.parquet"))
+    assert len(tables) == 3
+    for torn in tables[1:]:
+        torn.write_bytes(b"not a table")
+    demos = arriving(tmp_path)
+    with pytest.warns(UserWarning, match="Episode 1 .* is left out") as told:
+        assert look(demos) == 1 and demos.taken == 2
+    assert len(told) == 1
+    with pytest.warns(UserWarning, match="Episode 2 .* is left out"):
+        assert look(demos) == 0 and demos.taken == 3
+
+
 def test_only_a_persons_steps_are_demonstrations(tmp_path):
     marks = np.array([False, True, True, False, False, True])
     with DatasetWriter(tmp_path, 25) as writer:

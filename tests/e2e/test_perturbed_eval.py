@@ -7,6 +7,12 @@ import pytest
 LIFT, REACH = "so101/LiftCube-v0", "so101/Reach-v0"
 
 
+def _tasks():
+    from maniple.registry import TASKS
+
+    return TASKS
+
+
 def judged(printed):
     return json.loads(printed.out.strip().splitlines()[-1])["judged"]
 
@@ -34,6 +40,30 @@ def test_the_outcome_does_not_depend_on_the_number_of_environments(inside):
         for count in (2, 7)
     )
     assert one == other
+
+
+FIELD = "light,camera,colour,texture,mass,friction,pose,delay,noise,distractors"
+"""As issue 16 spells them."""
+
+
+def test_the_words_of_the_field(inside):
+    """What they do on every task is a law: tests/laws/test_perturbed.py."""
+    words = ["--policy", "expert", "--episodes", 1, "--num-envs", 1, "--perturb", FIELD, "--json"]
+    (found,) = judged(inside("eval", REACH, *words))
+    names = [result["conditions"].partition(" ")[0] for result in found["results"]]
+    assert names == ["clean", "light", "camera", "object_colour", "patchwork", "mass", "friction",
+                     "pose", "action_delay", "observation_noise", "distractors"]  # fmt: skip
+
+
+def test_a_short_word_is_the_long_one(make_vec):
+    long = {"action_delay": 2, "observation_noise": 0.1, "patchwork": 0.3}
+    short = {"delay": 2, "noise": 0.1, "texture": 0.3}
+    seen = []
+    for perturb in (long, short, {}):
+        envs = make_vec(REACH, 2, perturb=perturb)
+        envs.reset(seed=1)
+        seen.append(envs.step(envs.action_space.sample())[0]["tip_pos"].tobytes())
+    assert seen[0] == seen[1] != seen[2]
 
 
 @pytest.mark.parametrize(
@@ -64,12 +94,6 @@ def test_pictures_of_tasks(inside, tmp_path, monkeypatch):
     names = sorted(path.name for path in (tmp_path / "p").iterdir())
     assert names == ["so101_LiftCube-v0.gif", "so101_Reach-v0.gif", "tasks.png"]
     assert (tmp_path / "p" / names[0]).read_bytes().startswith(b"GIF89a")
-
-
-def _tasks():
-    from maniple.registry import TASKS
-
-    return TASKS
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

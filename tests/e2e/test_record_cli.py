@@ -256,3 +256,39 @@ def test_numbers_of_states_and_dataset_stay_the_same(inside, tmp_path):
     told = inside("record", REACH, "--episodes", 1, "--append", "--out", out, code=2)
     assert "was recorded with --format states: add to it with the same" in told.err
     assert read_trajectory(states_in(out), 0).seed == before
+
+
+def test_one_step_is_one_step(tmp_path, inside):
+    words = ["--policy", "random", "--max-episode-steps", 1, "--episodes", 1, "--format", "states"]
+    told = inside("record", "so101/Reach-v0", *words, "--out", tmp_path / "d").out
+    assert ", 1 step, " in told and "1 episode of" in told and "1 steps" not in told
+
+
+@pytest.mark.parametrize("far", [1e200, 9e9])
+def test_absurd_states_leave_no_log_behind(tmp_path, inside, monkeypatch, far):
+    """MuJoCo writes MUJOCO_LOG.TXT where it stands when a state breaks."""
+    words = ["--policy", "random", "--max-episode-steps", 3, "--episodes", 4, "--format", "states"]
+    inside("record", "so101/Reach-v0", *words, "--out", tmp_path / "d")
+    for file in (tmp_path / "d" / "states").glob("*.npz"):
+        arrays = dict(np.load(file))
+        arrays["integration"][:, 1:8] = far
+        np.savez(file, **arrays)
+    monkeypatch.chdir(tmp_path)
+    code = 2 if far > 1e10 else 0
+    told = inside("replay", tmp_path / "d", "--image-size", 16, 16, "--cameras", "front", code=code)
+    if code:
+        assert "MuJoCo's numbers are 1e+10 at most" in told.err and told.err.count("\n") == 1
+    assert not list(tmp_path.rglob("MUJOCO_LOG.TXT"))
+
+
+def test_pictures_that_no_memory_holds_are_refused(tmp_path, inside):
+    words = ["--policy", "random", "--max-episode-steps", 3, "--episodes", 1]
+    inside("record", "so101/Reach-v0", *words, "--format", "states", "--out", tmp_path / "d")
+    size = ("--image-size", 100000, 100000)
+    for command in (
+        ("replay", tmp_path / "d", *size),
+        ("record", "so101/Reach-v0", *words, "--cameras", "front", *size, "--out", tmp_path / "e"),
+        ("bench", "--task", "so101/Reach-v0", *size),
+    ):
+        told = inside(*command, code=2)
+        assert "a side has 8192 pixels at most" in told.err and told.err.count("\n") == 1

@@ -336,3 +336,20 @@ def test_the_device_is_set_only_under_torchrun(clean, local_world, given, expect
     gl_context._take_device_of_rank()
     assert os.environ.get("MUJOCO_EGL_DEVICE_ID") == expected
     os.environ.pop("MUJOCO_EGL_DEVICE_ID", None)
+
+
+def test_two_threads_draw(make_vec):
+    """A context is current in one thread at a time, and nobody keeps it."""
+    if gl_backend.backend() == gl_backend.RAYS:
+        pytest.skip("no GL library works here")
+    options = {"cameras": ("front",), "image_size": (32, 32), "renderer": "mujoco"}
+    envs = [make_vec("so101/Reach-v0", 2, engine="native", **options) for _ in range(2)]
+    expected = [e.reset(seed=3)[0]["front_rgb"].copy() for e in envs]
+
+    def draw(vec):
+        shots = [vec.reset(seed=3)[0]["front_rgb"].copy() for _ in range(8)]
+        return [shot.tobytes() for shot in shots]
+
+    with ThreadPoolExecutor(2) as pool:
+        for found, wanted in zip(pool.map(draw, envs), expected, strict=True):
+            assert set(found) == {wanted.tobytes()} and wanted.std() > 5

@@ -119,6 +119,22 @@ def test_behind_the_gate_nobody_is_answered_who_did_not_come_through_it():
         server.close()
 
 
+def test_silent_connections_do_not_keep_others_out():
+    server = PageServer("0.0.0.0", 0, "0123456789abcdef")
+    silent = []
+    try:
+        for _ in range(70):
+            silent.append(socket.create_connection(("127.0.0.1", server.port), timeout=10))
+        for _ in range(3):
+            assert status(server.port, Cookie="maniple_token=0123456789abcdef") == 200
+        # They are hung up on, too: the last of them by its deadline.
+        assert silent[-1].recv(1) == b""
+    finally:
+        for talk in silent:
+            talk.close()
+        server.close()
+
+
 def test_tokens_are_plain_letters():
     with pytest.raises(BadConfig, match="letters and digits"):
         PageServer("0.0.0.0", 0, "é" * 20)

@@ -1,5 +1,6 @@
 """Policies behind a port: openpi's wire, loopback only, nothing that could run."""
 
+import json
 import time
 import urllib.request
 
@@ -31,6 +32,34 @@ def serve():
     yield make
     for server in servers:
         server.close()
+
+
+@pytest.mark.alone
+def test_a_policy_behind_a_port_is_judged(serve, inside):
+    """It is shown pictures, chosen numbers and the sentence, and nothing that no robot knows."""
+    asked = []
+
+    def infer(obs):
+        asked.append(obs)
+        return np.zeros((5, 4), np.float32)
+
+    url = serve(infer).url
+    words = ["eval", "so101/LiftCube-v0", "--policy", url, "--episodes", "2", "--num-envs", "2"]
+    more = ["--cameras", "front", "wrist", "--image-size", "32", "48", "--json"]
+    told = json.loads(inside(*words, "--states", "tip_pos", *more).out.splitlines()[-1])
+    assert told["success_rate"] == 0.0 and told["policy"] == url
+    seen = asked[0]
+    assert set(seen) == {"tip_pos", "front_rgb", "wrist_rgb", "observation/image", "prompt",
+                         "observation/wrist_image", "observation/state"}  # fmt: skip
+    assert np.array_equal(seen["observation/state"], seen["tip_pos"]) and "cube" in seen["prompt"]
+    assert seen["observation/image"].shape == (32, 48, 3)
+    asked.clear()
+    inside(*words, "--prompt", "dance", "--json")
+    assert asked[0]["prompt"] == "dance" and "cube_pose" not in asked[0]
+    assert "is for a policy server" in inside(*words[:2], "--states", "tip_pos", code=2).err
+    assert "luck" in inside(*words, "--states", "luck", code=2).err
+    words[3] = "ws://127.0.0.1:1"
+    assert "No policy server answers" in inside(*words, code=2).err
 
 
 def test_arrays_survive_the_wire():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 from urllib.parse import urlparse
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.agents.wire import MOST_BYTES, packed, unpacked
-from maniple.core.errors import BadConfig, ManipleError, one_line
+from maniple.core.errors import BadConfig, ManipleError, one_line, unknown
 from maniple.core.optional import require
 from maniple.core.spec import ArraySpec
 
@@ -26,13 +26,21 @@ class RemotePolicy:
     chunk is dropped here instead.
     """
 
-    def __init__(self, url: str, rows: int, action: ArraySpec, prompt: str = "") -> None:
+    def __init__(
+        self,
+        url: str,
+        rows: int,
+        action: ArraySpec,
+        prompt: str = "",
+        states: Sequence[str] | None = None,
+    ) -> None:
         """Connect.
 
         Args:
             url: As in ws://127.0.0.1:8000; other machines are reached through a tunnel.
             action: What the environment takes; the server must answer with as many numbers.
             prompt: What the robot is asked to do.
+            states: Observations that make up 'observation/state', in this order; None: all numbers.
         """
         host = _host(url)
         if host not in LOOPBACK:
@@ -50,7 +58,9 @@ class RemotePolicy:
             )
         except self._failures as error:
             raise BadConfig(f"No policy server answers at {url} ({one_line(error)}).") from None
-        self._action, self._prompt, self._rows = action, prompt, rows
+        self._action, self._states = action, states
+        self.prompts = [prompt] * rows
+        """What the robot of each row is asked to do."""
         try:
             self.metadata = self._receive()
         except ManipleError:
@@ -67,12 +77,13 @@ class RemotePolicy:
         """Return the next action of every row."""
         for row, chunk in enumerate(self._chunks):
             if not chunk:
-                self._chunks[row] = self._ask({name: array[row] for name, array in obs.items()})
+                seen = {name: array[row] for name, array in obs.items()}
+                self._chunks[row] = self._ask(seen, self.prompts[row])
         found = np.stack([chunk.pop(0) for chunk in self._chunks])
         return np.clip(found, *self._action.bounds()).astype(self._action.dtype)
 
-    def _ask(self, obs: Mapping[str, NDArray]) -> list[NDArray]:
-        question = packed({**obs, **_openpi(obs), "prompt": self._prompt})
+    def _ask(self, obs: Mapping[str, NDArray], prompt: str) -> list[NDArray]:
+        question = packed({**obs, **_openpi(obs, self._states), "prompt": prompt})
         try:
             self._socket.send(question)
         except self._failures as error:
@@ -127,10 +138,15 @@ def _host(url: str) -> str | None:
     return host
 
 
-def _openpi(obs: Mapping[str, NDArray]) -> dict[str, NDArray]:
+def _openpi(obs: Mapping[str, NDArray], states: Sequence[str] | None) -> dict[str, NDArray]:
     """Name cameras and numbers as servers for LIBERO know them."""
     cameras = [a for n, a in obs.items() if n.endswith("_rgb")]
-    numbers = [np.ravel(a) for n, a in obs.items() if a.dtype.kind == "f" and a.ndim < 2]
+    if states is None:
+        states = [n for n, a in obs.items() if a.dtype.kind == "f" and a.ndim < 2]
+    for name in states:
+        if name not in obs:
+            raise unknown("observation", name, obs, "the task's observation space")
+    numbers = [np.ravel(obs[name]) for name in states]
     names = ("observation/image", "observation/wrist_image")
     found: dict[str, NDArray] = dict(zip(names, cameras, strict=False))
     if numbers:

@@ -40,9 +40,10 @@ def _words(text: str) -> list[str]:
 
 def _read(part: str) -> Perturb:
     from maniple.core.errors import BadConfig
-    from maniple.sim.perturbation import USUAL, check_kinds, checked
+    from maniple.sim.perturbation import USUAL, axis_of, check_kinds, checked
 
-    kind, equals, number = part.strip().partition("=")
+    word, equals, number = part.strip().partition("=")
+    kind = axis_of(word)
     check_kinds([kind])
     try:
         far = float(number) if equals else USUAL[kind]

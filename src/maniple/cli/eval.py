@@ -22,11 +22,30 @@ class Options:
     """More of them, each judged in the same way, under --perturb."""
 
     policy: str | None = None
-    """expert or random: judge that instead of a trained policy."""
+    """expert or random: judge that instead of a trained policy; or the address of a policy server
+    that speaks openpi's protocol, as in ws://127.0.0.1:8000."""
+
+    states: tuple[str, ...] = ()
+    """Of a policy server: observations that make up its state; none: what the robot knows of
+    itself."""
+
+    cameras: tuple[str, ...] = ()
+    """Of a policy server: cameras that it is shown, as in: front wrist."""
+
+    image_size: tuple[int, int] = (224, 224)
+    """Of a policy server: height and width of its pictures."""
+
+    control: str | None = None
+    """Of a policy server: what its actions mean; None: the task's own way."""
+
+    prompt: str | None = None
+    """Of a policy server: what it is asked to do; None: the task's own sentence."""
 
     perturb: str = "none"
     """Perturbations to judge under as well, each beside the clean episodes of the same seeds, as in
-    light=0.4,camera (a plus sign joins several to one: light+camera); all, or none."""
+    light=0.4,camera (a plus sign joins several to one: light+camera); all, or none. Short words:
+    colour is object_colour, texture is patchwork, delay is action_delay, noise is
+    observation_noise."""
 
     page: Path | None = None
     """Write an HTML page of the results under --perturb."""
@@ -85,6 +104,7 @@ def run(options: Options) -> dict[str, Any]:
             f"num_envs is {options.num_envs} and episodes is {options.episodes}; both must be 1 "
             "or larger."
         )
+    _check_port(options)
     if options.perturb != "none" or options.policy or options.sheet or options.page or options.also:
         from maniple.cli.eval_perturbed import evaluate_perturbed
 
@@ -143,6 +163,17 @@ def run(options: Options) -> dict[str, Any]:
     for path in answer["videos"] if not options.json else ():
         print(f"look at  {path}")
     return answer
+
+
+def _check_port(options: Options) -> None:
+    """Refuse what has no meaning without a policy server."""
+    from maniple.learn.player import is_address
+
+    given = ("states", "cameras", "image_size", "control", "prompt")
+    for name in given if not is_address(options.policy) else ():
+        if getattr(options, name) != getattr(Options, name):
+            flag = name.replace("_", "-")
+            raise BadConfig(f"--{flag} is for a policy server: --policy ws://127.0.0.1:8000.")
 
 
 def _check_planner(options: Options) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ LATER = 25
 
 def evaluate_perturbed(options: Options) -> dict[str, Any]:
     """Play every condition, compare it with the clean one, tell."""
-    from maniple.learn.player import find_player
+    from maniple.learn.player import Asked, find_player
     from maniple.report.perturbed_page import write_page
 
     if options.planner is not None:
@@ -34,7 +35,8 @@ def evaluate_perturbed(options: Options) -> dict[str, Any]:
     asked = conditions(options.perturb)
     subjects = (str(options.checkpoint), *options.also)
     # All of them first: a mistake in the last is told before the first is judged.
-    players = [find_player(what, options.policy, not options.latest) for what in subjects]
+    asked_of = Asked(options.states, options.prompt, _port_settings(options))
+    players = [find_player(what, options.policy, not options.latest, asked_of) for what in subjects]
     judged = []
     for player in players:
         judged.append(_judge(player, asked, options))
@@ -71,17 +73,17 @@ def _judge(player: Any, asked: dict[str, Perturb], options: Options) -> Judged:
     results, cards = {}, {}
     for name, perturb in asked.items():
         more = {**drawn, **({"perturb": perturb} if perturb else {})}
-        envs = player.envs(min(options.num_envs, options.episodes), **more)
-        try:
+        with ExitStack() as stack:
+            envs = stack.enter_context(
+                closing(player.envs(min(options.num_envs, options.episodes), **more))
+            )
             _check_end(envs, player.task)
-            actor = player.actor(envs)
+            actor = _acting(stack, player, envs)
             with bar(f"{player.task}, {name}", options.episodes, not options.json) as tick:
                 results[name] = evaluate(
                     envs, actor.act, options.episodes, first_seed, watch=episodes_done(tick),
                     begin=actor.reset,
                 )  # fmt: skip
-        finally:
-            envs.close()
         if options.sheet is not None or options.page is not None:
             label = f"{player.task}, {name}" if name == CLEAN else name
             cards[label] = _shots(player, more, first_seed)
@@ -101,10 +103,10 @@ def _shots(player: Any, more: dict[str, Any], seed: int) -> list[Any]:
     if not cameras:
         camera = find(player.task).cameras[0]
         more = {**more, "cameras": (camera,), "image_size": SHEET_SIZE, "quality": "fine"}
-    envs = player.envs(1, **more)
-    try:
+    with ExitStack() as stack:
+        envs = stack.enter_context(closing(player.envs(1, **more)))
         name = next(n for n, spec in envs.layout.items() if spec.image == "rgb")
-        actor = player.actor(envs)
+        actor = _acting(stack, player, envs)
         obs, _ = envs.reset(seed=seed)
         actor.reset(np.ones(1, np.bool_))
         shots = [envs.named(obs)[name][0].copy()]
@@ -114,8 +116,21 @@ def _shots(player: Any, more: dict[str, Any], seed: int) -> list[Any]:
             if terminated[0] or truncated[0]:
                 break
         return shots
-    finally:
-        envs.close()
+
+
+def _acting(stack: ExitStack, player: Any, envs: Any) -> Any:
+    """Make whoever acts, and have them hang up at the end if they are connected."""
+    actor = player.actor(envs)
+    stack.callback(getattr(actor, "close", lambda: None))
+    return actor
+
+
+def _port_settings(options: Options) -> dict[str, Any]:
+    """Settings of environments for a policy server."""
+    found: dict[str, Any] = {"control": options.control} if options.control else {}
+    if options.cameras:
+        found |= {"cameras": options.cameras, "image_size": options.image_size}
+    return found
 
 
 def _check_end(envs: Any, task: str) -> None:

@@ -26,6 +26,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "eval": ("maniple.cli.eval", "Measure a trained policy, and film its best and worst."),
     "report": ("maniple.cli.report", "One page about runs, with a fair comparison of policies."),
     "view": ("maniple.cli.view", "Look at a task, a run or a dataset in the browser, and drive."),
+    "export": ("maniple.cli.export", "Write a trained policy as a folder that LeRobot loads."),
     "plot": ("maniple.cli.plot", "Draw the learning curves of runs."),
     "bench": ("maniple.cli.bench.run", "Measure how fast a task is stepped."),
     "bench limit": ("maniple.cli.bench.limit", "Measure what the physics alone would allow."),
@@ -89,6 +90,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         return 0
+    except MemoryError as error:
+        if debug:
+            raise
+        what = str(error).rstrip(".") or "it does not fit"
+        print(
+            f"maniple: not enough memory ({what}). Take smaller pictures or fewer environments.",
+            file=sys.stderr,
+        )
+        return 2
     except OSError as error:
         # A file or folder that somebody named; programs' own mistakes are other errors.
         if debug or error.filename is None:

@@ -107,7 +107,8 @@ def run(options: Options) -> dict[str, Any]:
                 solved += episode.success
                 if not options.json:
                     how = "solved" if episode.success else "not solved"
-                    text = f"episode {number}: seed {episode.seed}, {len(episode)} steps, {how}"
+                    steps = _counted(len(episode), "step")
+                    text = f"episode {number}: seed {episode.seed}, {steps}, {how}"
                     print(text, flush=True)
         except KeyboardInterrupt:
             is_stopped = True
@@ -278,10 +279,15 @@ def _plain(settings: dict[str, Any]) -> dict[str, Any]:
     return plain(settings)
 
 
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
 def _tell(options: Options, answer: dict[str, Any]) -> None:
     print(
-        f"{answer['recorded']} episodes of {answer['task']} by {answer['policy']} are in "
-        f"{options.out} ({answer['solved']} solved, {answer['frames']} steps, "
+        f"{_counted(answer['recorded'], 'episode')} of {answer['task']} by {answer['policy']} "
+        f"{'is' if answer['recorded'] == 1 else 'are'} in {options.out} "
+        f"({answer['solved']} solved, {_counted(answer['frames'], 'step')}, "
         f"{answer['seconds']:.1f} s)."
     )
     if not answer["recorded"]:

@@ -69,6 +69,13 @@ class Options:
 
 def run(options: Options) -> dict[str, Any]:
     """Read, compare, draw, tell."""
+    from maniple.sim.mujoco_log import without_log
+
+    with without_log():
+        return _replay(options)
+
+
+def _replay(options: Options) -> dict[str, Any]:
     from maniple.core.errors import BadConfig
 
     if options.num_envs < 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
 
+MOST_PIXELS = 8192
+"""A picture's longest side: four of 8192 x 8192 fill a gigabyte."""
 IMAGE_KINDS = ("rgb", "depth", "segmentation", "mask", "point_cloud")
+
+
+def check_picture_size(name: str, sides: Sequence[int]) -> None:
+    """Refuse pictures that no memory holds."""
+    if max(sides) > MOST_PIXELS:
+        raise BadConfig(f"{name} is {tuple(sides)}; a side has {MOST_PIXELS} pixels at most.")
 
 
 @dataclass(frozen=True)

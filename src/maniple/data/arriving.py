@@ -54,7 +54,8 @@ class ArrivingDemos:
         self._control = control
         check_control(folder, control)  # What is there already is refused at once.
         self.taken = 0
-        """Episodes of the dataset that have been read."""
+        """Episodes of the dataset that have been read, or left out because they cannot be."""
+        self._torn: int | None = None
         self._has_pictures = any(spec.image is not None for spec in layout.values())
         self._next_look_s = 0.0
         self._has_warned = False
@@ -67,7 +68,7 @@ class ArrivingDemos:
         if now_s < self._next_look_s:
             return 0
         self._next_look_s = now_s + LOOK_S
-        return len(self._take(None))
+        return self._take(None)
 
     def take_until(self, count: int) -> None:
         """Read the first `count` episodes, as a run had that goes on now.
@@ -82,26 +83,41 @@ class ArrivingDemos:
                 f"{self.taken}. Bring them back, or begin another --run-dir."
             )
 
-    def _take(self, until: int | None) -> list[Episode]:
-        for episode in (found := self._read(until)):
-            self._add(episode)
-            self.taken += 1
-        return found
-
-    def _read(self, until: int | None) -> list[Episode]:
+    def _take(self, until: int | None) -> int:
+        """Read on as far as it goes; return how many episodes were added."""
         if not (self.folder / paths.INFO_PATH).is_file():
-            return []
+            return 0
         check_control(self.folder, self._control)
         try:
             dataset = Dataset(self.folder, self._has_pictures)
-            last = len(dataset) if until is None else min(until, len(dataset))
-            return [dataset[k] for k in range(self.taken, last)]
         except (ManipleError, OSError) as error:
-            # Between two files of one change, as a rule: the next look tells.
-            if not self._has_warned:
-                self._has_warned = True
-                warnings.warn(f"{self.folder} cannot be read just now: {error}", stacklevel=4)
-            return []
+            self._warn_of_now(error)
+            return 0
+        last = len(dataset) if until is None else min(until, len(dataset))
+        added = 0
+        for number in range(self.taken, last):
+            try:
+                episode = dataset[number]
+            except (ManipleError, OSError) as error:
+                if until is None and number + 1 == last and self._torn != number:
+                    # The newest may still be on its way to the disk: the next look tells.
+                    self._torn = number
+                    return added
+                warnings.warn(
+                    f"Episode {number} of {self.folder} cannot be read, and is left out: {error}",
+                    stacklevel=3,
+                )
+            else:
+                self._add(episode)
+                added += 1
+            self.taken += 1
+        return added
+
+    def _warn_of_now(self, error: Exception) -> None:
+        # Between two files of one change, as a rule: the next look tells.
+        if not self._has_warned:
+            self._has_warned = True
+            warnings.warn(f"{self.folder} cannot be read just now: {error}", stacklevel=5)
 
     def _add(self, episode: Episode) -> None:
         check_fits(episode, self.layout, self.action)

@@ -14,6 +14,8 @@ from maniple.core.errors import BadConfig
 COUNTERS, CONSTANT, CHANGING = "counters.", "constant.", "changing."
 """How arrays are called: a row's counters; model fields that stay in an episode, or do not."""
 
+MOST = 1e10
+"""Beyond this MuJoCo takes a state for broken, resets it, and writes a log where it stands."""
 STATE_PARTS = ("integration", "counters", "expanded", "randomised")
 """What is kept of a `sim_state`; the rest follows from it."""
 
@@ -89,6 +91,11 @@ class SimStates:
         numbers = arrays["integration"]
         if numbers.dtype != np.float64 or not np.isfinite(numbers).all():
             raise BadConfig("'integration' holds something else than finite float64 numbers")
+        if np.abs(numbers).max(initial=0.0) > MOST:
+            raise BadConfig(
+                f"'integration' holds {np.abs(numbers).max():g}, and MuJoCo's numbers are {MOST:g} "
+                "at most"
+            )
         states = cls(arrays["integration"], {}, {}, {}, tuple(randomised))
         for prefix, group in _groups(states).items():
             for name in (name for name in arrays if name.startswith(prefix)):

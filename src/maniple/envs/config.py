@@ -7,7 +7,7 @@ from math import isfinite
 from pathlib import Path
 
 from maniple.core.errors import BadConfig, UnknownOption, closest
-from maniple.core.spec import IMAGE_KINDS
+from maniple.core.spec import IMAGE_KINDS, check_picture_size
 from maniple.sim.control.control import CONTROLS
 from maniple.sim.perturbation import checked
 from maniple.sim.renderer import QUALITIES, check_renderer
@@ -130,8 +130,10 @@ class EnvConfig:
             raise BadConfig(f"image_size is {self.image_size}; it must be (height, width).")
         for side in self.image_size:
             _at_least_one("image_size", side)
+        check_picture_size("image_size", self.image_size)
         for name in ("action_repeat", "width", "height", "render_every"):
             _at_least_one(name, getattr(self, name))
+        check_picture_size("height, width", (self.height, self.width))
         for name in ("max_episode_steps", "arms"):
             if getattr(self, name) is not None:
                 _at_least_one(name, getattr(self, name))

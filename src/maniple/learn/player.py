@@ -1,9 +1,9 @@
-"""Whoever plays a task: its expert, chance, or a trained policy."""
+"""Whoever plays a task: its expert, chance, a trained policy, or one behind a port."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ class Player:
 
     task: str
     name: str
-    """expert, random, or the checkpoint."""
+    """expert, random, the checkpoint, or the address."""
     settings: dict[str, Any]
     """Settings of `EnvConfig`, where they are not the task's own."""
     actor: Callable[[Any], Expert]
@@ -37,15 +37,32 @@ class Player:
         return make_vec(self.task, num_envs, **{**self.settings, **more})
 
 
-def find_player(what: str, policy: str | None = None, best: bool = True) -> Player:
+@dataclass(frozen=True)
+class Asked:
+    """What a policy behind a port is shown and told."""
+
+    states: tuple[str, ...] = ()
+    """Observations that are its state; none: what the task's robot knows of itself."""
+    prompt: str | None = None
+    """What the robot is asked to do; None: the task's own sentence."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Settings of the environments: cameras, image_size, control."""
+
+
+def find_player(
+    what: str, policy: str | None = None, best: bool = True, asked: Asked | None = None
+) -> Player:
     """Return who plays.
 
     Args:
         what: A task's id, a run folder, or a checkpoint.
-        policy: expert, random, or the path of a run or checkpoint; None: a run's own policy, and
-            a task's expert.
+        policy: expert, random, the path of a run or checkpoint, or the address of a server, as in
+            ws://127.0.0.1:8000; None: a run's own policy, and a task's expert.
         best: Of a run, take the best checkpoint; False: the newest.
+        asked: What a policy behind a port is shown.
     """
+    if is_address(policy):
+        return _behind_port(what, str(policy), asked or Asked())
     if Path(what).exists():
         if policy in (None, what):
             return _trained(Path(what), best)
@@ -68,7 +85,8 @@ def find_player(what: str, policy: str | None = None, best: bool = True) -> Play
         return Player(task, RANDOM, settings, _Chance)
     if policy not in (None, EXPERT):
         raise BadConfig(
-            f"--policy is {policy!r}; it is expert, random, or the path of a run or a checkpoint."
+            f"--policy is {policy!r}; it is expert, random, the path of a run or a checkpoint, or "
+            "the address of a server, as in ws://127.0.0.1:8000."
         )
     expert(task, 1)  # A task without one is refused before anything starts.
     return Player(task, EXPERT, settings, lambda envs: _expert(task, envs))
@@ -76,6 +94,26 @@ def find_player(what: str, policy: str | None = None, best: bool = True) -> Play
 
 def _expert(task: str, envs: Any) -> Expert:
     return expert(task, envs.num_envs, envs.metadata.get("arm_mode"))
+
+
+def is_address(policy: str | None) -> bool:
+    """Whether a policy is behind a port."""
+    return policy is not None and policy.startswith(("ws://", "wss://"))
+
+
+def _behind_port(what: str, url: str, asked: Asked) -> Player:
+    if Path(what).exists():
+        raise BadConfig(f"{what} is a run, and {url} has no settings of it: name a task.")
+    task = canonical(what)
+    states = asked.states or tuple(getattr(find(task), "proprioception", ()))
+    if not states:
+        raise BadConfig(
+            f"{task} does not say what its robot knows of itself: name observations, as in "
+            "--states joint_pos."
+        )
+    # Nothing else is sent: a real robot does not know where things are.
+    settings = {**asked.settings, "observations": states}
+    return Player(task, url, settings, lambda envs: _Remote(url, envs, states, asked.prompt))
 
 
 def _is_path(policy: str | None) -> bool:
@@ -126,6 +164,25 @@ class _Chance:
         seeds = self._envs.np_random_seed
         for row in np.flatnonzero(rows).tolist():
             self._streams[row] = np.random.default_rng(seeds[row])
+
+
+class _Remote:
+    """A policy behind a port, which is told the sentence of every row."""
+
+    def __init__(self, url: str, envs: Any, states: tuple[str, ...], prompt: str | None) -> None:
+        from maniple.agents.remote import RemotePolicy
+
+        self._envs, self._prompt = envs, prompt
+        self._policy = RemotePolicy(url, envs.num_envs, envs.action_spec, prompt or "", states)
+        self.close = self._policy.close
+
+    def act(self, obs: Any) -> NDArray:
+        if self._prompt is None:
+            self._policy.prompts = list(self._envs.get_attr("task_description"))
+        return self._policy.act(self._envs.named(obs))
+
+    def reset(self, rows: NDArray[np.bool_]) -> None:
+        self._policy.reset(rows)
 
 
 class _Learned:

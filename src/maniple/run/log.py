@@ -111,17 +111,19 @@ class Log:
 def read_lines(path: Path) -> list[dict[str, Any]]:
     """Read metrics back, leaving out lines that are torn or no reports."""
     check_file(path)
-    lines = []
-    # Line by line, and whatever the bytes: a crash may leave anything at the end.
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for line in file:
-            try:
-                found = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(found, dict) and isinstance(found.get("step"), int | float):
-                lines.append(found)
-    return lines
+    # Line by line: a crash may leave anything at the end.
+    with path.open("rb") as file:
+        return [found for line in file if (found := read_line(line)) is not None]
+
+
+def read_line(line: bytes) -> dict[str, Any] | None:
+    """Read one report, whatever the bytes; None: it is torn, or none."""
+    try:
+        found = json.loads(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    is_report = isinstance(found, dict) and isinstance(found.get("step"), int | float)
+    return found if is_report else None
 
 
 def _until(path: Path, step: int) -> list[str]:

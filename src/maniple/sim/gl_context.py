@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import importlib
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,24 +16,36 @@ from maniple.core.rank import Rank
 from maniple.sim.xvfb import INSTALL, SWITCHES, Xvfb, wants_own_display
 
 _context: Any = None
+_drawing = threading.RLock()
+"""A context is current in one thread at a time: the others wait."""
 _screen: Xvfb | None = None
 """Kept until the process ends: GLFW stays connected to it, and cannot live without it."""
 
 
-def use_context(backend: str) -> None:
-    """Make the process's context current, creating it at the first call."""
-    if _context is None:
-        try:
-            _make_context(backend)
-        except (NoDisplay, BadConfig):
-            raise
-        except Exception as error:
-            raise ManipleError(
-                f"The GL backend {backend!r} does not work here: {error}. "
-                "Type 'maniple doctor' to see what does."
-            ) from error
-    assert _context is not None
-    _context.make_current()
+@contextlib.contextmanager
+def current_context(backend: str) -> Iterator[None]:
+    """Draw with the process's context, which is created at the first call.
+
+    It is current in this thread until the block ends, and in none afterwards.
+    """
+    with _drawing:
+        if _context is None:
+            _try_to_make_context(backend)
+        assert _context is not None
+        with _context.as_current():
+            yield
+
+
+def _try_to_make_context(backend: str) -> None:
+    try:
+        _make_context(backend)
+    except (NoDisplay, BadConfig):
+        raise
+    except Exception as error:
+        raise ManipleError(
+            f"The GL backend {backend!r} does not work here: {error}. "
+            "Type 'maniple doctor' to see what does."
+        ) from error
 
 
 def _make_context(backend: str) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
 from maniple.sim.gl_backend import RAYS, backend
-from maniple.sim.gl_context import free_context, use_context
+from maniple.sim.gl_context import current_context, free_context
 from maniple.sim.renderer import Pictures, RenderSource
 
 
@@ -31,10 +31,17 @@ class GLRenderer:
                 "renderer is 'mujoco', but no GL library works here: 'maniple doctor' tells why. "
                 "renderer='rays' needs none."
             )
-        use_context(self._gl)
+        with current_context(self._gl):
+            self._prepare(size, quality)
+        self._option = mujoco.MjvOption()
+        self._camera = mujoco.MjvCamera()
+        self._perturb = mujoco.MjvPerturb()
+        _keep_order()
+
+    def _prepare(self, size: tuple[int, int], quality: str) -> None:
         height, width = size
         # Quality is read when the drawing context is made; the simulated model stays untouched.
-        model = copy.copy(source.model)
+        model = copy.copy(self._source.model)
         _set_quality(model, quality, width, height)
         self._scene = mujoco.MjvScene(model, model.ngeom + 200)
         for flag in (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION):
@@ -43,20 +50,16 @@ class GLRenderer:
         # Reversed depth (1 near, 0 far) keeps millimetres at a distance in 32 bits.
         self._drawing.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
         self._offscreen = (width, height)
-        self._option = mujoco.MjvOption()
-        self._camera = mujoco.MjvCamera()
-        self._perturb = mujoco.MjvPerturb()
-        _keep_order()
 
     def render(
         self, rows: Sequence[int], cameras: Sequence[int], kinds: Sequence[str], out: Pictures
     ) -> None:
         """Draw rows through cameras; see `Renderer.render`."""
-        use_context(self._gl)
-        for k, row in enumerate(rows):
-            model, data = self._source.load(row)
-            for camera in cameras:
-                self._draw(model, data, camera, {kind: out[camera, kind][k] for kind in kinds})
+        with current_context(self._gl):
+            for k, row in enumerate(rows):
+                model, data = self._source.load(row)
+                for camera in cameras:
+                    self._draw(model, data, camera, {kind: out[camera, kind][k] for kind in kinds})
 
     def _draw(
         self, model: mujoco.MjModel, data: mujoco.MjData, camera: int, into: dict[str, NDArray]
@@ -116,8 +119,8 @@ class GLRenderer:
     def close(self) -> None:
         """Free the drawing memory; the context stays for other renderers."""
         if self._drawing is not None:
-            use_context(self._gl)
-            self._drawing.free()
+            with current_context(self._gl):
+                self._drawing.free()
             self._drawing = None
 
     def _make_room(self, width: int, height: int) -> None:

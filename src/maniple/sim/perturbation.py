@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from maniple.core.seeds import Draws
 from maniple.sim.control.control import actuators
 from maniple.sim.distractors import PREFIX, Distractors
-from maniple.sim.perturbation_axes import AXES, KINDS, USUAL, check_kinds, checked
+from maniple.sim.perturbation_axes import AXES, KINDS, USUAL, axis_of, check_kinds, checked
 from maniple.sim.rotation import quat_mul, small_turn
 from maniple.sim.simulation import Simulation
 from maniple.sim.state import State
 
-__all__ = ["AXES", "KINDS", "USUAL", "Perturber", "check_kinds", "checked"]
+__all__ = ["AXES", "KINDS", "USUAL", "Perturber", "axis_of", "check_kinds", "checked"]
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "background": ("geom_rgba",),

@@ -44,19 +44,31 @@ AXES: Mapping[str, Axis] = {
 }
 KINDS: Mapping[str, str] = {name: axis.about for name, axis in AXES.items()}
 USUAL: Mapping[str, float] = {name: axis.usual for name, axis in AXES.items()}
+ALIASES: Mapping[str, str] = {
+    "colour": "object_colour",
+    "color": "object_colour",
+    "texture": "patchwork",
+    "delay": "action_delay",
+    "noise": "observation_noise",
+}
+"""Other words of the field for axes."""
 WHOLE = ("distractors", "action_delay")
 """Axes that count something."""
 
 
+def axis_of(word: Any) -> Any:
+    """Return the axis that a word stands for; whatever is no alias is returned as it is."""
+    return ALIASES.get(word, word) if isinstance(word, str) else word
+
+
 def check_kinds(names: Sequence[str]) -> None:
     """Refuse a kind that does not exist."""
-    for name in names:
+    for name in map(axis_of, names):
         if not isinstance(name, str):
             raise BadConfig(f"perturb has a kind {name!r:.60}; kinds are {', '.join(AXES)}.")
         if name not in AXES:
-            raise BadConfig(
-                f"perturb has no kind {name!r}.{closest(name, AXES)} There are: {', '.join(AXES)}."
-            )
+            meant = closest(name, [*AXES, *ALIASES])
+            raise BadConfig(f"perturb has no kind {name!r}.{meant} There are: {', '.join(AXES)}.")
 
 
 def checked(perturb: Any) -> tuple[tuple[str, float], ...]:
@@ -68,7 +80,7 @@ def checked(perturb: Any) -> tuple[tuple[str, float], ...]:
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise BadConfig(f"perturb holds {pair!r:.60}; it takes kinds with a number each.")
-        kind, far = pair
+        kind, far = axis_of(pair[0]), pair[1]
         check_kinds([kind])
         _check_number(kind, far)
         found.append((str(kind), float(far)))

@@ -13,9 +13,14 @@ from maniple.core.errors import BadConfig
 from maniple.view.same_origin import PASS
 
 COOKIE = "maniple_token"
+FIRST_SECONDS = 3.0
+"""How long somebody who connects may say nothing at all."""
 HEAD_BYTES, HEAD_SECONDS = 16_384, 10.0
 """How large a request's head may be, and how long it may take to come."""
 MOST_CONNECTIONS = 64
+"""Of those who know the token."""
+MOST_WAITING, MOST_WAITING_EACH = 64, 16
+"""Of those whose request has not come yet: in all, and from one address."""
 PIECE_BYTES = 65_536
 REFUSAL = b"The token is missing or wrong. Open the address that 'maniple view' has printed.\n"
 
@@ -32,6 +37,7 @@ class TokenGate:
         self._token, self._target, self._secret = token, target_port, secret
         self._loop = asyncio.new_event_loop()
         self._open = 0
+        self._waiting: dict[asyncio.StreamWriter, str] = {}
         try:
             self._server = self._loop.run_until_complete(
                 asyncio.start_server(self._serve, host, port, limit=HEAD_BYTES)
@@ -61,19 +67,32 @@ class TokenGate:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._open += 1
         try:
-            if self._open <= MOST_CONNECTIONS:
-                await self._answer(reader, writer)
+            await self._answer(reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
             pass
         finally:
-            self._open -= 1
             with suppress(OSError, RuntimeError):
                 writer.close()
 
+    async def _head(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+        """Wait for a request; those who have been silent for longest make room for others."""
+        address = str((writer.get_extra_info("peername") or ("",))[0])
+        theirs = [other for other, at in self._waiting.items() if at == address]
+        for others, most in ((theirs, MOST_WAITING_EACH), ([*self._waiting], MOST_WAITING)):
+            if len(others) >= most:
+                self._waiting.pop(others[0], None)
+                others[0].transport.abort()
+        self._waiting[writer] = address
+        try:
+            first = await asyncio.wait_for(reader.readexactly(1), FIRST_SECONDS)
+            rest = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_SECONDS)
+            return first + rest
+        finally:
+            self._waiting.pop(writer, None)
+
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_SECONDS)
+        head = await self._head(reader, writer)
         target, headers = _parse(head)
         if self._is_right(_in_address(target)):
             # From here on the cookie says it, and the address can be shown to others.
@@ -89,6 +108,17 @@ class TokenGate:
         await writer.drain()
 
     async def _pass_on(
+        self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        if self._open >= MOST_CONNECTIONS:
+            return
+        self._open += 1
+        try:
+            await self._connect(head, reader, writer)
+        finally:
+            self._open -= 1
+
+    async def _connect(
         self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         there, back = await asyncio.open_connection("127.0.0.1", self._target)

@@ -8,7 +8,7 @@ from typing import Any
 from maniple.core.errors import ManipleError
 from maniple.view.controls import Do, on
 from maniple.view.plots import Curve
-from maniple.view.runs import FIRST, curves, runs_in
+from maniple.view.runs import FIRST, Curves, MetricsFollower, runs_in
 
 NONE = "(no runs)"
 
@@ -19,6 +19,7 @@ class RunPanel:
     def __init__(self, gui: Any, folder: Path, do: Do, chosen: Path | None = None) -> None:
         self._folder = folder
         self._paths: dict[str, Path] = {}
+        self._followed: tuple[Path, MetricsFollower] | None = None
         if chosen is not None:
             self._paths[chosen.name] = chosen
         self._find()
@@ -41,7 +42,7 @@ class RunPanel:
         path = self._paths.get(str(self.run.value))
         text = f"No runs in `{self._folder}` yet." if path is None else "No metrics yet."
         try:
-            found = curves(path) if path is not None else {}
+            found = self._follower(path).look() if path is not None else {}
         except (ManipleError, OSError) as error:
             found, text = {}, f"It cannot be read: {error}"
         self._offer(tuple(found))
@@ -51,7 +52,12 @@ class RunPanel:
         if self.state.content != text:
             self.state.content = text
 
-    def _draw(self, found: dict[str, list[tuple[float, float]]]) -> None:
+    def _follower(self, path: Path) -> MetricsFollower:
+        if self._followed is None or self._followed[0] != path:
+            self._followed = (path, MetricsFollower(path))
+        return self._followed[1]
+
+    def _draw(self, found: Curves) -> None:
         for curve in self._first:
             curve.visible = len(found.get(curve.name, ())) > 0
             if curve.visible:

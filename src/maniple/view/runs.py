@@ -7,12 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from maniple.core.checked_file import check_file
 from maniple.core.errors import ManipleError
 from maniple.run.folder import CONFIG, RunFolder
-from maniple.run.log import read_lines
+from maniple.run.log import read_line
 
 LOOK_S = 2.0
 """Seconds between two looks at a folder."""
+TAIL_BYTES = 512
+"""Bytes by which a file is known again."""
 FIRST = ("success", "return")
 """Metrics that are drawn by themselves; others are chosen."""
 
@@ -23,17 +26,51 @@ def runs_in(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: _changed(path / CONFIG), reverse=True)
 
 
-def curves(path: Path) -> dict[str, list[tuple[float, float]]]:
-    """Read every metric of a run as points (step, value); nothing where there is none yet."""
-    file = RunFolder(path).metrics
-    if not file.is_file():
-        return {}
-    found: dict[str, list[tuple[float, float]]] = {}
-    for line in read_lines(file):
+Curves = dict[str, list[tuple[float, float]]]
+
+
+class MetricsFollower:
+    """Every metric of a run as points (step, value), of which each look reads only what is new.
+
+    A run that goes on from a checkpoint cuts its metrics back: then all is read again.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = RunFolder(path).metrics
+        self._forget()
+
+    def look(self) -> Curves:
+        """Read on; nothing where there is nothing yet."""
+        if not self._file.is_file():
+            self._forget()
+            return self._found
+        check_file(self._file)
+        with self._file.open("rb") as file:
+            if not self._goes_on(file):
+                self._forget()
+            file.seek(self._read)
+            new = file.read()
+        # A line that is being written is for the next look.
+        whole = new[: new.rfind(b"\n") + 1]
+        for line in whole.splitlines():
+            self._add(read_line(line) or {})
+        self._read += len(whole)
+        self._tail = (self._tail + whole)[-TAIL_BYTES:]
+        return self._found
+
+    def _goes_on(self, file: Any) -> bool:
+        """Tell whether what was read last still stands where it stood."""
+        file.seek(self._read - len(self._tail))
+        return file.read(len(self._tail)) == self._tail
+
+    def _forget(self) -> None:
+        self._found: Curves = {}
+        self._read, self._tail = 0, b""
+
+    def _add(self, line: dict[str, Any]) -> None:
         for name, value in line.items():
             if name != "step" and isinstance(value, int | float):
-                found.setdefault(name, []).append((float(line["step"]), float(value)))
-    return found
+                self._found.setdefault(name, []).append((float(line["step"]), float(value)))
 
 
 class CheckpointWatch:

@@ -9,6 +9,7 @@ from typing import Any
 
 from maniple.core.checked_file import read_text, read_yaml_table
 from maniple.core.errors import BadConfig, closest, one_line
+from maniple.core.spec import check_picture_size
 from maniple.run.config import at_least
 
 PHASES = ("teacher", "student", "adversarial")
@@ -129,6 +130,7 @@ class EnvironmentConfig:
             raise BadConfig("A world model needs a camera: name one, as in --cameras front.")
         if len(self.image_size) != 2 or any(side < 16 or side % 16 for side in self.image_size):
             raise BadConfig(f"image_size is {self.image_size}; both must be multiples of 16.")
+        check_picture_size("image_size", self.image_size)
         for name in ("cameras", "image_size"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
 

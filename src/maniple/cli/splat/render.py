@@ -9,6 +9,7 @@ from typing import Any
 import tyro
 
 from maniple.core.errors import BadConfig
+from maniple.core.spec import check_picture_size
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ def run(options: Options) -> dict[str, Any]:
     source = PoseSource(model, seen[:8])
     source.scene = str(options.scene) if options.scene else None
     size = (options.height, options.width)
+    check_picture_size("height, width", size)
     renderer = make_renderer(options.renderer, source, size, "lean")
     files: list[str] = []
     for camera in range(model.ncam):

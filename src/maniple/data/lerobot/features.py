@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from maniple.core.errors import BadConfig
+from maniple.core.spec import ArraySpec, Layout
 from maniple.data.episode import Episode
 from maniple.data.lerobot.film import film_facts
 
@@ -42,6 +43,8 @@ ANSWERS = {
 INTERVENTION = "intervention"
 """Column that marks the steps that a person chose, where one could step in."""
 
+_Kind = tuple[tuple[int, ...], np.dtype]
+"""Shape and type of one row of an array."""
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
@@ -82,14 +85,25 @@ class Features:
     @classmethod
     def of(cls, episode: Episode) -> Features:
         """Decide where every array of an episode goes."""
+        arrays = {name: (array.shape[1:], array.dtype) for name, array in episode.obs.items()}
+        action = (episode.action.shape[1:], episode.action.dtype)
+        return cls._placed(arrays, action, episode.intervention is not None)
+
+    @classmethod
+    def of_layout(cls, layout: Layout, action: ArraySpec) -> Features:
+        """Decide where every array goes of episodes that have this layout."""
+        arrays = {name: (spec.shape, spec.dtype) for name, spec in layout.items()}
+        return cls._placed(arrays, (action.shape, action.dtype), is_marked=False)
+
+    @classmethod
+    def _placed(cls, arrays: Mapping[str, _Kind], action: _Kind, is_marked: bool) -> Features:
         packed, single, films = {}, {}, {}
-        for name, array in episode.obs.items():
+        for name, (shape, dtype) in arrays.items():
             if not _SAFE_NAME.fullmatch(name):
                 raise BadConfig(
                     f"The array name {name!r} cannot be a column's name. "
                     "Use letters, digits, dots, dashes and underscores."
                 )
-            shape, dtype = array.shape[1:], array.dtype
             if dtype == np.uint8 and len(shape) == 3 and shape[2] == 3:
                 films[name] = Column(IMAGES + name.removesuffix("_rgb"), "video", shape)
             elif dtype == np.float32 and len(shape) <= 1:
@@ -101,11 +115,11 @@ class Features:
                 f"An array named 'state' of {single['state'].dtype} cannot stand beside vectors "
                 "of float32, which are packed under that name; rename it."
             )
-        shape = episode.action.shape[1:]
+        shape, dtype = action
         if len(shape) > 1:
             raise BadConfig(f"A dataset holds actions that are vectors, not of shape {shape}.")
-        action = Column("action", _dtype("action", episode.action.dtype), shape)
-        return cls(packed, single, films, action, is_marked=episode.intervention is not None)
+        column = Column("action", _dtype("action", dtype), shape)
+        return cls(packed, single, films, column, is_marked=is_marked)
 
     @classmethod
     def from_info(cls, described: Mapping[str, Any]) -> Features:
@@ -134,6 +148,11 @@ class Features:
         return cls(packed, single, films, action, has_next, INTERVENTION in described)
 
     @property
+    def state_names(self) -> list[str]:
+        """Name every number of 'observation.state', in order."""
+        return [word for name, shape in self.packed.items() for word in _words(name, shape)]
+
+    @property
     def columns(self) -> list[Column]:
         """Every column of the observation that is in the table."""
         width = sum(map(prod, self.packed.values()))
@@ -144,7 +163,7 @@ class Features:
         """Describe all features as info.json does."""
         described = {}
         if self.packed:
-            names = [word for name, shape in self.packed.items() for word in _words(name, shape)]
+            names = self.state_names
             described[STATE] = _feature("float32", (len(names),), names, self.packed)
         for name, column in self.single.items():
             described[column.key] = _feature(column.dtype, column.shape, None, {name: column.shape})

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from maniple.core.errors import BadConfig, UnknownOption, closest
+from maniple.core.spec import check_picture_size
 from maniple.envs.rlbench.names import SHAPED, find_task
 
 CAMERAS = ("front", "wrist", "left_shoulder", "right_shoulder", "overhead")
@@ -126,6 +127,7 @@ class RLBenchConfig:
                 f"image_size is {self.image_size} and max_episode_steps {self.max_episode_steps}; "
                 "they must be (height, width) and a number, all whole and 1 or larger."
             )
+        check_picture_size("image_size", self.image_size)
         if self.variation is not None and self.variation < 0:
             raise BadConfig(f"variation is {self.variation}; give 0 or more, or None.")
 
