@@ -279,7 +279,7 @@ def recipe(id: str | Callable[..., Any], options: dict[str, Any]) -> Recipe:
     """Return the picklable description of an environment."""
     from maniple.envs.config import EnvConfig
     from maniple.envs.extended import ExtendedRecipe, is_extended
-    from maniple.envs.group import TaskRecipe
+    from maniple.envs.task_recipe import TaskRecipe
 
     backend = options.pop("backend", "mujoco")
     if backend not in BACKENDS:

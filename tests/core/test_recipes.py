@@ -13,9 +13,9 @@ from maniple.core.group import Recipe
 from maniple.envs.config import EnvConfig
 from maniple.envs.env import ManipleEnv
 from maniple.envs.extended import ExtendedRecipe
-from maniple.envs.group import TaskRecipe
 from maniple.envs.hosted import HostedRecipe
 from maniple.envs.rlbench.recipe import RLBenchRecipe
+from maniple.envs.task_recipe import TaskRecipe
 
 STATE = registry.recipe("so101/Reach-v0", {})
 PICTURES = registry.recipe("so101/Reach-v0", {"cameras": ("front",)})

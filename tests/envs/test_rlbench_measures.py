@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import maniple
-from maniple.envs.group import build_model
 from maniple.envs.panda.proximity import ProximitySensor
+from maniple.envs.task_model import build_model
 from maniple.registry import RLBENCH, find
 
 NEAR_M, NEAR_RAD = 0.01, radians(1)

@@ -191,7 +191,7 @@ def test_buttons_count_in_order_only():
 
 @pytest.mark.parametrize("id", PANDA)
 def test_no_mesh_and_sane_masses(id):
-    from maniple.envs.group import build_model
+    from maniple.envs.task_model import build_model
 
     model = build_model(find(id)())
     assert model.nmesh == 0

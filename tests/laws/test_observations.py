@@ -8,12 +8,12 @@ from conftest import near_actions
 from maniple.core.errors import BadConfig, UnknownName
 from maniple.core.spec import IMAGE_KINDS
 from maniple.envs.config import EnvConfig
-from maniple.envs.group import TaskRecipe
 from maniple.envs.panda.table import PandaTask
 from maniple.envs.rlbench.config import ARM_MODES, CAMERAS, STATES, USUAL, RLBenchConfig
 from maniple.envs.rlbench.config import IMAGE_KINDS as RLBENCH_KINDS
 from maniple.envs.rlbench.contract import contract
 from maniple.envs.so101.reach import Reach
+from maniple.envs.task_recipe import TaskRecipe
 from maniple.registry import TASKS, find, recipe
 from maniple.sim.control.control import CONTROLS
 

@@ -9,8 +9,8 @@ from conftest import same
 
 import maniple
 from maniple.core.errors import BadConfig, UnknownName
-from maniple.envs.group import build_model
 from maniple.envs.so101.lerobot import TABLE_M, LeRobot
+from maniple.envs.task_model import build_model
 from maniple.sim.scene import add_table
 from maniple.sim.simulation import MANY, Simulation
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from maniple.core.errors import UnknownName
-from maniple.envs.extended import Physics
+from maniple.sim.physics import Physics
 
 XML = """
 <mujoco>

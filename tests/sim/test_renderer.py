@@ -7,9 +7,9 @@ import pytest
 import maniple
 from maniple.core.errors import BadConfig
 from maniple.envs.cameras import picture_spec
-from maniple.envs.extended import Physics
 from maniple.registry import recipe
 from maniple.sim import gl_backend, renderer
+from maniple.sim.physics import Physics
 from maniple.sim.renderer import RENDERERS, make_renderer, render_still, renderer_class
 
 NEEDS_GL = pytest.mark.skipif(

@@ -7,8 +7,8 @@ import pytest
 import maniple
 from maniple.core.errors import BadConfig, UnknownName
 from maniple.envs.config import EnvConfig
-from maniple.envs.group import TaskRecipe
 from maniple.envs.task import Task
+from maniple.envs.task_recipe import TaskRecipe
 from maniple.registry import TASKS, find
 from maniple.sim.robots.robot import GripperRange, Robot
 from maniple.sim.robots.so101 import SO101

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.core.errors import BadConfig, UnknownName, closest
 from maniple.core.faults import FaultedRows, fault_text
-from maniple.core.group import Contract, Recipe
 from maniple.core.options import check_variation
 from maniple.core.pack import Packer
 from maniple.core.quick import all_finite
 from maniple.core.seeds import SeedTree
-from maniple.core.space import box, dict_space
-from maniple.core.spec import ArraySpec, Layout
-from maniple.core.step import StepArrays, scalar
+from maniple.core.step import StepArrays
 from maniple.envs.cameras import Cameras
-from maniple.envs.config import ALL, EnvConfig
+from maniple.envs.config import EnvConfig
 from maniple.envs.motion import Motion
 from maniple.envs.row import Row
 from maniple.envs.signals import KINDS as SIGNALS
-from maniple.envs.signals import Signals, add_late_actions
+from maniple.envs.signals import Signals
 from maniple.envs.task import Task
+from maniple.envs.task_contract import check_proprioception, chosen_observations, describe
+from maniple.envs.task_model import build_model, configure
 from maniple.sim.control.control import actuators
-from maniple.sim.distractors import add_distractors
 from maniple.sim.perturbation import MOVES_SHAPES, Perturber
 from maniple.sim.randomise import Randomiser
 from maniple.sim.render_source import SimulationSource
@@ -38,61 +34,11 @@ from maniple.sim.renderer import (
     make_renderer,
     render_still,
     resolve_renderer,
-    wants_one_process,
 )
-from maniple.sim.robots.robot import Robot
-from maniple.sim.robots.table import find_robot
-from maniple.sim.scene import compile_model
 from maniple.sim.simulation import Simulation
 from maniple.sim.state import State
-from maniple.sim.viewer import has_display
 
 NOTHING: dict[int, dict[str, Any]] = {}
-DRAWN_ON_THREADS = ("fast", "splat", "hybrid")
-"""Renderers that draw the rows of one process on several threads."""
-
-
-@dataclass(frozen=True)
-class TaskRecipe(Recipe):
-    """A task and its settings, from which any process makes a group."""
-
-    task: type[Task]
-    config: EnvConfig = field(default_factory=EnvConfig)
-
-    preload = ("mujoco", __name__)
-
-    @classmethod
-    def of(cls, task: type[Task], options: dict[str, Any]) -> TaskRecipe:
-        """Make a recipe from keyword arguments, with the task's own defaults."""
-        return cls(task, EnvConfig.of({**task.defaults, **options}))
-
-    def preferred_engine(self, num_envs: int, workers: int | None) -> str:
-        """Processes where only they draw side by side; else one batch, on threads."""
-        is_native = workers is None and (num_envs == 1 or not self._wants_workers())
-        return "native" if is_native else "process"
-
-    def _wants_workers(self) -> bool:
-        config = self.config
-        if not config.cameras or wants_one_process(config.renderer):
-            return False
-        if config.renderer in DRAWN_ON_THREADS:
-            return False
-        return resolve_renderer(config.renderer, self._model()) not in DRAWN_ON_THREADS
-
-    def _model(self) -> mujoco.MjModel:
-        task = self.task()
-        configure(task, self.config)
-        return build_model(task, dict(self.config.perturb))
-
-    def contract(self) -> Contract:
-        """Describe the environment by building one row and letting it go."""
-        group = self.group(1, 1)
-        group.close()
-        return group.contract
-
-    def group(self, num_envs: int, threads: int, rank: int = 0, first_row: int = 0) -> TaskGroup:
-        """Build rows `first_row` and following."""
-        return TaskGroup(self.task(), self.config, num_envs, threads, rank, first_row)
 
 
 class TaskGroup:
@@ -126,9 +72,9 @@ class TaskGroup:
         self._began = np.zeros(num_envs, np.int64)
         self.motion = Motion(task, config, self.sim, self.state, threads)
         self._has_sentences = type(task).sentences is not Task.sentences
-        self._observe = _chosen(task, config.observations)
+        self._observe = chosen_observations(task, config.observations)
         if config.cameras:
-            _check_proprioception(task, self.state)
+            check_proprioception(task, self.state)
         self.randomiser = Randomiser(self.sim, task.randomisation) if config.randomize else None
         self.perturber = self._signals = None
         if how:
@@ -156,7 +102,7 @@ class TaskGroup:
         """Whether the arrays that are bound hold a picture of every row."""
         self._still_renderer: Renderer | None = None
         self.sim.settle(np.arange(num_envs))
-        self.contract = self._describe()
+        self.contract = describe(self, self._observe, self._cameras)
         self._out = self._previous = StepArrays(
             self.contract.observation, self.contract.extras, num_envs
         )
@@ -396,125 +342,6 @@ class TaskGroup:
         # A velocity servo's target at rest is 0, which it is already.
         holds = model.actuator_biasprm[servos, 1] != 0
         self.state.ctrl[rows[:, None], servos[holds]] = home[:, holds]
-
-    def _describe(self) -> Contract:
-        task = self.task
-        extras: dict[str, ArraySpec] = {"success": scalar(np.bool_)} if task.has_success else {}
-        extras |= self.motion.extras
-        if self._cameras and self.config.render_every > 1:
-            # Says which pictures are of this step, and which are repeated.
-            extras["rendered"] = scalar(np.bool_)
-        if self._is_sparse and not task.has_success:
-            raise BadConfig(f"{type(task).__name__} has no success, so no sparse reward.")
-        if not self._is_sparse:
-            terms = task.terms(self.state)
-            for name in terms:
-                if name not in task.scales:
-                    raise BadConfig(
-                        f"{type(task).__name__}.scales lacks the reward term {name!r}."
-                        f"{closest(name, task.scales)}"
-                    )
-                # A single term is the reward itself and need not be reported twice.
-                if len(terms) > 1:
-                    extras[f"terms.{name}"] = scalar()
-        observation = Layout(
-            {
-                name: ArraySpec(
-                    value.shape[1:],
-                    np.dtype(task.observation_dtype),
-                    *task.bounds.get(name, (-np.inf, np.inf)),
-                    meaning=task.meanings.get(name, ""),
-                    points=task.points(name, value[0].size),
-                )
-                for name, value in self._observe(self.state).items()
-            }
-        ) | (self._cameras.layout if self._cameras else {})
-        return Contract(
-            observation=observation,
-            action=Layout({"action": self.motion.accepted}),
-            extras=Layout(extras),
-            observation_space=dict_space(observation),
-            action_space=box(self.motion.control.action),
-            metadata={
-                "render_modes": ["rgb_array", "human"] if has_display() else ["rgb_array"],
-                "render_fps": round(1 / (self.model.opt.timestep * self.sim.substeps)),
-                "arm_mode": self.config.control or task.control,
-                **({"renderer": self.renderer} if self._cameras else {}),
-            },
-            render_mode=self.config.render_mode,
-            clip_actions=self.config.clip_actions,
-            reset_options=("variation",),
-            variations=task.variations,
-        )
-
-
-def _check_proprioception(task: Task, s: State) -> None:
-    """Refuse cameras where a policy on pictures would see the objects' true poses besides."""
-    name, seen = type(task).__name__, task.observe(s)
-    if not task.proprioception:
-        raise BadConfig(
-            f"{name} has cameras but no `proprioception`: name the observations that a real robot "
-            f"has of itself, as in proprioception = ({next(iter(seen))!r},). It has: "
-            f"{', '.join(seen)}."
-        )
-    for wanted in task.proprioception:
-        if wanted not in seen:
-            raise UnknownName(
-                f"{name}.proprioception names {wanted!r}, which it does not observe."
-                f"{closest(wanted, seen)} It has: {', '.join(seen)}."
-            )
-
-
-def _chosen(task: Task, names: tuple[str, ...] | None) -> Callable[[State], dict[str, NDArray]]:
-    """Return the task's `observe`, cut down to some names."""
-    if names in (None, ALL):
-        return task.observe
-
-    def observe(s: State) -> dict[str, NDArray]:
-        seen = task.observe(s)
-        for name in names:
-            if name not in seen:
-                raise UnknownName(
-                    f"{type(task).__name__} has no observation named {name!r}."
-                    f"{closest(name, seen)} It has: {', '.join(seen)}."
-                )
-        return {name: value for name, value in seen.items() if name in names}
-
-    return observe
-
-
-def configure(task: Task, config: EnvConfig) -> None:
-    """Give a task its robot and the settings that concern it; refuse those that do not."""
-    for name in ("arms", "base"):
-        if getattr(config, name) not in (None, False) and name not in task.choices:
-            raise BadConfig(f"{type(task).__name__} has no {name} to choose: leave {name} out.")
-    task.robot = choose_robot(task, config.robot)
-    task.configure(config)
-
-
-def choose_robot(task: Task, name: str | None) -> Robot:
-    """Return the robot that a config names, where the task can take it, else the task's own."""
-    if name is None or name == task.robot.name:
-        return task.robot
-    robot = find_robot(name)
-    if task.robots is not None and robot.name not in task.robots:
-        raise BadConfig(
-            f"{type(task).__name__} cannot take the robot {robot.name!r}, only: "
-            f"{', '.join((task.robot.name, *task.robots))}."
-        )
-    return robot
-
-
-def build_model(task: Task, perturb: Mapping[str, float] | None = None) -> mujoco.MjModel:
-    """Compose and compile a task's scene, with what perturbations need besides."""
-    spec = task.spec()
-    task.robot.add(spec, task.base)
-    task.scene(spec)
-    how = perturb or {}
-    add_distractors(spec, int(how.get("distractors", 0)))
-    if delay := int(how.get("action_delay", 0)):
-        add_late_actions(spec, delay)
-    return compile_model(spec)
 
 
 def _rows_with_nan(array: NDArray) -> NDArray[np.intp]:

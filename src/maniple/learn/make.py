@@ -11,7 +11,7 @@ from maniple.core.errors import BadConfig
 from maniple.core.spec import ArraySpec, Layout
 from maniple.data.frame_stack import stacked
 from maniple.envs.config import ALL, EnvConfig
-from maniple.envs.group import configure
+from maniple.envs.task_model import configure
 from maniple.learn.algorithms import find_algorithm, load
 from maniple.learn.config import AgentConfig, TrainConfig, algorithm_of, task_env
 from maniple.registry import TASKS, canonical, find, make_vec, recipe

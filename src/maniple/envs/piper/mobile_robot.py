@@ -129,7 +129,7 @@ class PiperMobileRobotEnv(ManipleEnv):
     """The environment as a class: PiperMobileRobotEnv(render_mode="rgb_array")."""
 
     def __init__(self, **options: Any) -> None:
-        from maniple.envs.group import TaskRecipe
+        from maniple.envs.task_recipe import TaskRecipe
 
         super().__init__(TaskRecipe.of(PiperMobileRobot, options))
 
