@@ -97,9 +97,8 @@ def tell(rows: list[dict], one: str, other: str) -> None:
     print(f"Pearson r {r:.3f} (95 %: {low:.3f} to {high:.3f})")
     worse = max(0.0, *(a[i] - a[j] for i in range(len(a)) for j in range(len(a)) if b[i] < b[j]))
     print(f"ranking violation: at most {worse:.0%} lost where {other} ranks two the other way")
-    print(
-        f"{other} minus {one}: mean {np.mean(b - a):+.1%}, at its best {b[a.argmax()] - a.max():+.1%}"
-    )
+    at_best = b[a.argmax()] - a.max()
+    print(f"{other} minus {one}: mean {np.mean(b - a):+.1%}, at its best {at_best:+.1%}")
 
 
 if __name__ == "__main__":
