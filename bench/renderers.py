@@ -59,7 +59,12 @@ def train(options: argparse.Namespace, kept: Path) -> None:
         for manifest in run.glob("checkpoints/[!.]*/manifest.json"):
             target = copies / manifest.parent.name
             if not target.exists():
-                shutil.copytree(manifest.parent, target / "checkpoints" / manifest.parent.name)
+                copy = target / "checkpoints" / manifest.parent.name
+                shutil.copytree(manifest.parent, copy)
+                # Acting needs no replay, which stays with the run.
+                files = json.loads((copy / "manifest.json").read_text())
+                own = {name: about for name, about in files.items() if not name.startswith("..")}
+                (copy / "manifest.json").write_text(json.dumps(own))
                 for name in ("config.yaml", "versions.yaml"):
                     shutil.copy(run / name, target / name)
         if is_over:
