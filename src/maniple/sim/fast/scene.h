@@ -51,7 +51,8 @@ struct FreeView {
 
 struct Order {
   int32_t rows, cameras, width, height;
-  int32_t supersampling;  // 1, or 2 for 2 x 2 rays per pixel
+  int32_t is_fine;    // 2 x 2 rays where neighbours differ
+  int32_t tolerance;  // by more grey levels than this; below zero: everywhere
   int32_t has_shadows;
   int32_t threads, lanes;
   const int32_t* row;
@@ -69,24 +70,36 @@ struct View {
   double fovy;
 };
 
+// Which geoms stand in the light of something, as bits.
+struct Blockers {
+  uint64_t word[4];
+};
+
 // Inverse depth, and colour with the geom's number plus one in the top byte, of every ray.
 struct Canvas {
   int32_t width, height, pitch;
   float* inverse_depth;
   uint32_t* colour;
   uint32_t* in_shadow;  // the colours without the light that throws shadows; null: no shadows
+  uint64_t* marks;      // a bit for each block that is drawn, a line for two rows; null: all of them
+  int32_t words;        // in a line of marks
+  Blockers* blockers;   // of each square of SQUARE pixels each way; null: nobody wants to know
+  const Canvas* coarse; // the same with one ray per pixel, if it is known and good for guesses
 };
 
 enum Layer { STILL = 1, MOVING = 2 };
 constexpr int MAX_GEOMS = 254;
 constexpr int MAX_LIGHTS = 8;  // the headlight included
 constexpr int SLACK = 16;      // a vector may reach so far beyond the end of a row
+constexpr int SQUARE = 8;      // pixels each way that share what may darken them
+constexpr int BLOCK = 8;       // rays beside each other that one mark stands for
 
 #define DECLARE_KERNEL(name)                                                                 \
   namespace name {                                                                           \
   void draw(const Scene& scene, const View& view, Canvas& canvas, int layers, bool is_new);  \
-  void finish(const Canvas& canvas, int supersampling, uint8_t* rgb, float* depth,           \
-              int32_t* segmentation);                                                        \
+  void refine(const Scene& scene, const View& view, Canvas& canvas, Canvas& fine,            \
+              int tolerance);                                                                \
+  void finish(const Canvas& canvas, uint8_t* rgb, float* depth, int32_t* segmentation);      \
   }
 DECLARE_KERNEL(lanes8)
 DECLARE_KERNEL(lanes4)
