@@ -35,7 +35,7 @@ class CanvasMemory {
     const size_t plane = (size_t)pitch * height + SLACK;
     uint32_t* colour = (uint32_t*)memory_ + plane;
     uint32_t* in_shadow = has_shadows ? colour + plane : nullptr;
-    return {width, height, pitch, (float*)memory_, colour, in_shadow, nullptr, 0, nullptr, nullptr};
+    return {width, height, pitch, (float*)memory_, colour, in_shadow, nullptr, {}};
   }
 
  private:

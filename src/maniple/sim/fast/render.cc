@@ -69,18 +69,21 @@ Canvas scratch(int width, int height, bool has_shadows) {
   return memory.canvas(width, height, has_shadows);
 }
 
-// What refining needs, of this thread: a canvas with twice as many rays each way.
-Canvas fine_scratch(Canvas& canvas) {
+// What refining needs, of this thread: a canvas with up to twice as many rays each way.
+Canvas fine_scratch(Canvas& canvas, int lanes) {
   static thread_local CanvasMemory memory;
-  static thread_local std::vector<uint64_t> marks;
+  static thread_local std::vector<int32_t> column, start;
+  static thread_local std::vector<float> x;
   static thread_local std::vector<Blockers> blockers;
   Canvas fine = memory.canvas(2 * canvas.width, 2 * canvas.height, canvas.in_shadow != nullptr);
-  fine.words = (fine.width - 1) / (64 * BLOCK) + 1;
-  marks.resize((size_t)fine.words * canvas.height);
-  fine.marks = marks.data();
-  const size_t across = (canvas.width - 1) / SQUARE + 1, down = (canvas.height - 1) / SQUARE + 1;
-  blockers.resize(across * down);
-  canvas.blockers = blockers.data();
+  const size_t lines = canvas.height, groups = (canvas.width - 1) / lanes + 2;
+  const size_t squares = (size_t)((canvas.width - 1) / SQUARE + 1) * ((lines - 1) / SQUARE + 1);
+  column.resize(lines * canvas.pitch);
+  x.resize(lines * fine.pitch);
+  start.resize(lines * groups);
+  blockers.resize(squares);
+  fine.picked = {column.data(), x.data(), start.data(), (int32_t)groups};
+  canvas.blockers = fine.blockers = blockers.data();
   return fine;
 }
 
@@ -126,7 +129,7 @@ int render(const Scene* scene, const Rows* rows, const Order* order, void* kept)
       const View v = view_of(*rows, *order, order->row[at], out.camera);
       Canvas canvas = scratch(width, height, order->has_shadows);
       Canvas fine{};
-      if (order->is_fine && out.rgb) fine = fine_scratch(canvas);
+      if (order->is_fine && out.rgb) fine = fine_scratch(canvas, order->lanes);
       if (layer[k]) {
         const Canvas& still = layer[k]->canvas;
         const size_t bytes = sizeof(float) * still.pitch * still.height;
@@ -137,7 +140,7 @@ int render(const Scene* scene, const Rows* rows, const Order* order, void* kept)
       } else {
         draw(order->lanes, *scene, v, canvas, STILL | MOVING, true);
       }
-      if (fine.marks) {
+      if (fine.picked.column) {
         const auto refine = order->lanes == 8 ? lanes8::refine : lanes4::refine;
         refine(*scene, v, canvas, fine, order->tolerance);
       }

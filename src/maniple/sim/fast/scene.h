@@ -75,16 +75,22 @@ struct Blockers {
   uint64_t word[4];
 };
 
+// The pixels that a canvas of four rays per pixel has: two rows of rays share a line of them.
+struct Picked {
+  int32_t* column;  // which pixels; null: the canvas has one ray in every pixel
+  float* x;         // where their rays go, two of each pixel
+  int32_t* start;   // of each group of pixels: which ray is its first
+  int32_t groups;   // in a line, and one more
+};
+
 // Inverse depth, and colour with the geom's number plus one in the top byte, of every ray.
 struct Canvas {
   int32_t width, height, pitch;
   float* inverse_depth;
   uint32_t* colour;
   uint32_t* in_shadow;  // the colours without the light that throws shadows; null: no shadows
-  uint64_t* marks;      // a bit for each block that is drawn, a line for two rows; null: all of them
-  int32_t words;        // in a line of marks
-  Blockers* blockers;   // of each square of SQUARE pixels each way; null: nobody wants to know
-  const Canvas* coarse; // the same with one ray per pixel, if it is known and good for guesses
+  Blockers* blockers;   // of each square of SQUARE pixels each way; null: not known
+  Picked picked;
 };
 
 enum Layer { STILL = 1, MOVING = 2 };
@@ -92,7 +98,6 @@ constexpr int MAX_GEOMS = 254;
 constexpr int MAX_LIGHTS = 8;  // the headlight included
 constexpr int SLACK = 16;      // a vector may reach so far beyond the end of a row
 constexpr int SQUARE = 8;      // pixels each way that share what may darken them
-constexpr int BLOCK = 8;       // rays beside each other that one mark stands for
 
 #define DECLARE_KERNEL(name)                                                                 \
   namespace name {                                                                           \
