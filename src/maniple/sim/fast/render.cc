@@ -72,7 +72,7 @@ Canvas scratch(int width, int height, bool has_shadows) {
 // What refining needs, of this thread: a canvas with up to twice as many rays each way.
 Canvas fine_scratch(Canvas& canvas, int lanes) {
   static thread_local CanvasMemory memory;
-  static thread_local std::vector<int32_t> column, start;
+  static thread_local std::vector<int32_t> column, start, shade;
   static thread_local std::vector<float> x;
   static thread_local std::vector<Blockers> blockers;
   Canvas fine = memory.canvas(2 * canvas.width, 2 * canvas.height, canvas.in_shadow != nullptr);
@@ -80,9 +80,10 @@ Canvas fine_scratch(Canvas& canvas, int lanes) {
   const size_t squares = (size_t)((canvas.width - 1) / SQUARE + 1) * ((lines - 1) / SQUARE + 1);
   column.resize(lines * canvas.pitch);
   x.resize(lines * fine.pitch);
+  shade.resize(lines * fine.pitch);
   start.resize(lines * groups);
   blockers.resize(squares);
-  fine.picked = {column.data(), x.data(), start.data(), (int32_t)groups};
+  fine.picked = {column.data(), x.data(), shade.data(), start.data(), (int32_t)groups};
   canvas.blockers = fine.blockers = blockers.data();
   return fine;
 }

@@ -20,7 +20,7 @@ from maniple.sim.renderer import DRAWN_KINDS, Pictures, RenderSource
 LIBRARY = "maniple.sim.fast._raycast"
 LAYER_BYTES = 64 << 20
 """So much is kept of what does not move, per renderer."""
-TOLERANCE = 4
+TOLERANCE = 8
 """Where neighbours differ by more grey levels, 'fine' casts 2 x 2 rays; -1: in every pixel."""
 _DTYPES = {"rgb": np.uint8, "depth": np.float32, "segmentation": np.int32}
 

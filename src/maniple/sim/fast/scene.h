@@ -75,10 +75,14 @@ struct Blockers {
   uint64_t word[4];
 };
 
+// What is known of the light where a pixel is: it and those around it are lit, or dark, or neither.
+constexpr int32_t ALL_LIT = 0, ALL_DARK = 1, MIXED = -1;
+
 // The pixels that a canvas of four rays per pixel has: two rows of rays share a line of them.
 struct Picked {
   int32_t* column;  // which pixels; null: the canvas has one ray in every pixel
   float* x;         // where their rays go, two of each pixel
+  int32_t* shade;   // of the same rays: ALL_LIT, ALL_DARK or MIXED
   int32_t* start;   // of each group of pixels: which ray is its first
   int32_t groups;   // in a line, and one more
 };
