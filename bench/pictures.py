@@ -125,7 +125,8 @@ def _one_camera(
         f"{task:22s} {camera:5s} {size:3d}  GL {cost['gl']:5.0f} us  full {cost['full']:5.1f} "
         f"({ratios['full']:.1f}x)  kept {cost['kept']:5.1f} ({ratios['kept']:.1f}x)  2x2 "
         f"{cost['smooth']:5.0f} ({ratios['smooth']:.1f}x)  2x2 and shadows {cost['fine']:5.0f} "
-        f"({ratios['fine']:.2f}x; kept {ratios['fine_kept']:.2f}x)  all kinds {cost['full_all'] / cost['full']:.2f} of rgb",
+        f"({ratios['fine']:.2f}x)  kept {cost['fine_kept']:5.0f} ({ratios['fine_kept']:.2f}x)  "
+        f"all kinds {cost['full_all'] / cost['full']:.2f} of rgb",
         flush=True,
     )
     return {"task": task, "camera": camera, "size": size, "us": cost, "ratio": ratios}
