@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 TOOLS  := $(VENV)/.tools
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: setup demo test test-all lint bench docs wheel wheel-test clean
+.PHONY: setup demo test test-no-gl test-all lint bench docs wheel wheel-test clean
 
 setup: $(STAMP)
 
@@ -39,6 +39,11 @@ lint: $(TOOLS)
 
 test: lint
 	$(BIN)/python scripts/run_tests.py
+
+# Linux and root only: the libraries are hidden in a mount namespace.
+test-no-gl: $(TOOLS)
+	scripts/without_gl.sh $(BIN)/maniple demo --out demo
+	scripts/without_gl.sh $(BIN)/python scripts/run_tests.py
 
 test-all: lint
 	@$(INSTALL) -e '.[cluster]'

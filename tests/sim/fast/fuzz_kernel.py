@@ -96,7 +96,8 @@ def one(library, rng, layers, lanes):
         found.ctypes.data, rgb.strides[0], depth.strides[0], found.strides[0],
     )  # fmt: skip
     order = Order(
-        rows, 1, wide, height, int(rng.integers(1, 3)), int(rng.integers(2)), 1, lanes,
+        rows, 1, wide, height, int(rng.integers(2)), int(rng.choice([-1, 0, 8, 300])),
+        int(rng.integers(2)), 1, lanes,
         np.arange(rows, dtype=np.int32).ctypes.data, ctypes.addressof(output),
     )  # fmt: skip
     numbers = np.arange(rows, dtype=np.int32)

@@ -65,11 +65,12 @@ def handle(out_m: float):
 def add_drawers(spec: mujoco.MjSpec) -> None:
     """Add the chest: a frame of 38 cm on feet, drawers 12 cm high on slides of 30 cm."""
     chest = add_fixture(spec, "drawers")
+    # No two faces lie in one plane: which of them is seen there would be a matter of rounding.
     for x in (-0.188, 0.188):
-        add_box(chest, (0.0035, 0.186, 0.188), (x, -0.0045, 0.2775), WOOD)
+        add_box(chest, (0.0033, 0.1858, 0.188), (x, -0.0045, 0.2775), WOOD)
         for y in (-0.16, 0.14):
             add_box(chest, (0.015, 0.015, 0.045), (x * 0.9, y, 0.045), (0.8, 0.8, 0.8, 1))
-    add_box(chest, (0.1915, 0.0055, 0.188), (0, -0.185, 0.2775), WOOD)
+    add_box(chest, (0.1911, 0.0055, 0.188), (0, -0.1846, 0.2775), WOOD)
     for z in (0.0945, 0.4605):
         add_box(chest, (0.1915, 0.186, 0.0055), (0, -0.0045, z), WOOD)
     for joint, z in zip(JOINTS, HANDLE_Z_M, strict=True):

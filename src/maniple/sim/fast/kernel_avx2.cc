@@ -8,6 +8,7 @@
 // kernel_widest() never chooses it here.
 namespace lanes8 {
 void draw(const Scene&, const View&, Canvas&, int, bool) {}
-void finish(const Canvas&, int, uint8_t*, float*, int32_t*) {}
+void refine(const Scene&, const View&, Canvas&, Canvas&, int) {}
+void finish(const Canvas&, uint8_t*, float*, int32_t*) {}
 }  // namespace lanes8
 #endif

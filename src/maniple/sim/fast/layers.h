@@ -34,7 +34,8 @@ class CanvasMemory {
     const int pitch = width + SLACK;
     const size_t plane = (size_t)pitch * height + SLACK;
     uint32_t* colour = (uint32_t*)memory_ + plane;
-    return {width, height, pitch, (float*)memory_, colour, has_shadows ? colour + plane : nullptr};
+    uint32_t* in_shadow = has_shadows ? colour + plane : nullptr;
+    return {width, height, pitch, (float*)memory_, colour, in_shadow, nullptr, {}};
   }
 
  private:

@@ -52,20 +52,22 @@ def draw_reference(
 ) -> None:
     """Fill the pictures of one row and one camera."""
     height, width = next(iter(into.values())).shape[:2]
-    finer = 2 if is_fine else 1
     pos, turn, fovy = _viewpoint(row, free_view, camera)
-    rays = _pixel_rays(width * finer, height * finer, fovy) @ turn.T
+    rays = _pixel_rays(width, height, fovy) @ turn.T
     hits = _cast(scene, row, pos, rays)
-    every = (slice(None, None, finer), slice(None, None, finer))
-    shape = (height * finer, width * finer)
-    if "rgb" in into:
-        colours = _shade(scene, row, pos, turn, rays, hits, is_fine)
-        colours = np.rint(np.minimum(colours, 1.0) * 255).reshape(height, finer, width, finer, 3)
-        into["rgb"][...] = np.floor(colours.mean((1, 3)) + 0.5).astype(np.uint8)
     if "depth" in into:
-        into["depth"][...] = np.minimum(hits.t, scene.far).reshape(shape)[every]
+        into["depth"][...] = np.minimum(hits.t, scene.far).reshape(height, width)
     if "segmentation" in into:
-        into["segmentation"][...] = hits.geom.reshape(shape)[every]
+        into["segmentation"][...] = hits.geom.reshape(height, width)
+    if "rgb" not in into:
+        return
+    finer = 2 if is_fine else 1
+    if is_fine:
+        rays = _pixel_rays(2 * width, 2 * height, fovy) @ turn.T
+        hits = _cast(scene, row, pos, rays)
+    colours = _shade(scene, row, pos, turn, rays, hits, is_fine)
+    colours = np.rint(np.minimum(colours, 1.0) * 255).reshape(height, finer, width, finer, 3)
+    into["rgb"][...] = np.floor(colours.mean((1, 3)) + 0.5).astype(np.uint8)
 
 
 def _viewpoint(row: Fields, free_view: FreeView, camera: int) -> tuple[NDArray, NDArray, float]:

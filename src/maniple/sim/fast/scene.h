@@ -51,7 +51,8 @@ struct FreeView {
 
 struct Order {
   int32_t rows, cameras, width, height;
-  int32_t supersampling;  // 1, or 2 for 2 x 2 rays per pixel
+  int32_t is_fine;    // 2 x 2 rays where neighbours differ
+  int32_t tolerance;  // by more grey levels than this; below zero: everywhere
   int32_t has_shadows;
   int32_t threads, lanes;
   const int32_t* row;
@@ -69,24 +70,45 @@ struct View {
   double fovy;
 };
 
+// Which geoms stand in the light of something, as bits.
+struct Blockers {
+  uint64_t word[4];
+};
+
+// What is known of the light where a pixel is: it and those around it are lit, or dark, or neither.
+constexpr int32_t ALL_LIT = 0, ALL_DARK = 1, MIXED = -1;
+
+// The pixels that a canvas of four rays per pixel has: two rows of rays share a line of them.
+struct Picked {
+  int32_t* column;  // which pixels; null: the canvas has one ray in every pixel
+  float* x;         // where their rays go, two of each pixel
+  int32_t* shade;   // of the same rays: ALL_LIT, ALL_DARK or MIXED
+  int32_t* start;   // of each group of pixels: which ray is its first
+  int32_t groups;   // in a line, and one more
+};
+
 // Inverse depth, and colour with the geom's number plus one in the top byte, of every ray.
 struct Canvas {
   int32_t width, height, pitch;
   float* inverse_depth;
   uint32_t* colour;
   uint32_t* in_shadow;  // the colours without the light that throws shadows; null: no shadows
+  Blockers* blockers;   // of each square of SQUARE pixels each way; null: not known
+  Picked picked;
 };
 
 enum Layer { STILL = 1, MOVING = 2 };
 constexpr int MAX_GEOMS = 254;
 constexpr int MAX_LIGHTS = 8;  // the headlight included
 constexpr int SLACK = 16;      // a vector may reach so far beyond the end of a row
+constexpr int SQUARE = 8;      // pixels each way that share what may darken them
 
 #define DECLARE_KERNEL(name)                                                                 \
   namespace name {                                                                           \
   void draw(const Scene& scene, const View& view, Canvas& canvas, int layers, bool is_new);  \
-  void finish(const Canvas& canvas, int supersampling, uint8_t* rgb, float* depth,           \
-              int32_t* segmentation);                                                        \
+  void refine(const Scene& scene, const View& view, Canvas& canvas, Canvas& fine,            \
+              int tolerance);                                                                \
+  void finish(const Canvas& canvas, uint8_t* rgb, float* depth, int32_t* segmentation);      \
   }
 DECLARE_KERNEL(lanes8)
 DECLARE_KERNEL(lanes4)

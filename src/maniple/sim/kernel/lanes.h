@@ -175,15 +175,25 @@ INLINE F logarithm_of_two(F a) {
   return as_floats(exponent) + r * p;
 }
 
+// Lanes that are this far apart change places.
+#if LANES == 8
+#define SWAPPED(a, far)                                              \
+  (far == 4   ? __builtin_shufflevector(a, a, 4, 5, 6, 7, 0, 1, 2, 3) \
+   : far == 2 ? __builtin_shufflevector(a, a, 2, 3, 0, 1, 6, 7, 4, 5) \
+              : __builtin_shufflevector(a, a, 1, 0, 3, 2, 5, 4, 7, 6))
+#else
+#define SWAPPED(a, far)                                    \
+  (far == 2 ? __builtin_shufflevector(a, a, 2, 3, 0, 1) \
+            : __builtin_shufflevector(a, a, 1, 0, 3, 2))
+#endif
 INLINE float lowest(F a) {
-  float found = a[0];
-  for (int k = 1; k < LANES; k++) found = a[k] < found ? a[k] : found;
-  return found;
+  for (int far = LANES / 2; far > 0; far /= 2) a = smaller(SWAPPED(a, far), a);
+  return a[0];
 }
 INLINE float highest(F a) {
-  float found = a[0];
-  for (int k = 1; k < LANES; k++) found = a[k] > found ? a[k] : found;
-  return found;
+  for (int far = LANES / 2; far > 0; far /= 2) a = larger(SWAPPED(a, far), a);
+  return a[0];
 }
+#undef SWAPPED
 
 }  // namespace KERNEL
