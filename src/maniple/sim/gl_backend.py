@@ -92,6 +92,9 @@ def why_not(name: str) -> str | None:
     lines = [line for line in done.stderr.strip().splitlines() if line.strip()]
     if not lines:
         return f"it ended with code {done.returncode}"
+    if "'NoneType' object has no attribute" in lines[-1]:
+        # What PyOpenGL says where it has found no library to call.
+        return "its library is not installed"
     return re.sub(r"^maniple\.core\.errors\.\w+: ", "", lines[-1].strip())
 
 
