@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from maniple.core.checked_file import read_json_table
 from maniple.core.errors import BadConfig, one_line
+from maniple.envs.config import EnvConfig
 from maniple.registry import canonical, find, make_vec, task_in_file
 
 Obs = dict[str, Any]
@@ -149,20 +151,32 @@ def env_of(
         task: Needed for one of your own, as in module:id: a file alone never has it imported.
         options: Settings of the environment in place of those in training.
     """
-    origin = read_json_table(Path(policy) / "maniple.json")
-    try:
-        written, found, states = str(origin["task"]), dict(origin["settings"]), origin["states"]
-        settings: dict[str, Any] = {
-            k: tuple(v) if isinstance(v, list) else v for k, v in found.items()
-        }
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadConfig(f"{policy} is no folder of 'maniple export': {one_line(error)}.") from None
+    written, settings, states = _origin(Path(policy))
     task = task or task_in_file(written, "The policy")
     if use_async_envs:
         settings.setdefault("engine", "process")
     settings |= {"autoreset_mode": AUTORESET, **options}
     envs = make_vec(task, n_envs, **settings)
-    return {canonical(task): {0: LeRobotVectorEnv(envs, tuple(states), _cameras(task), False)}}
+    return {canonical(task): {0: LeRobotVectorEnv(envs, states, _cameras(task), False)}}
+
+
+def _origin(policy: Path) -> tuple[str, dict[str, Any], tuple[str, ...]]:
+    """Read what an exported policy was trained in: task, settings, names of its numbers.
+
+    Only settings of the environment are taken: those of processes could name code to run.
+    """
+    origin = read_json_table(policy / "maniple.json")
+    try:
+        found, states = dict(origin["settings"]), origin["states"]
+        if not isinstance(states, list) or not all(isinstance(name, str) for name in states):
+            raise ValueError("'states' is no list of names")
+        if stray := set(found) - {f.name for f in fields(EnvConfig)}:
+            raise ValueError(f"{min(stray)!r} is no setting of an environment")
+        settings = {k: tuple(v) if isinstance(v, list) else v for k, v in found.items()}
+        EnvConfig(**settings)
+        return str(origin["task"]), settings, tuple(states)
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadConfig(f"{policy} is no folder of 'maniple export': {one_line(error)}.") from None
 
 
 def _cameras(task: str) -> dict[str, str]:

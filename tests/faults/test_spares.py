@@ -1,4 +1,4 @@
-"""Spare workers take over at once; the next episode begins before it is asked for."""
+"""Spare workers take over at once."""
 
 import time
 from pathlib import Path
@@ -15,28 +15,15 @@ pytestmark = pytest.mark.alone
 SLOW_S = 0.8
 QUIET = np.zeros((2, 2), np.float32)
 CRASH = np.array([[2, 0], [0, 0]], np.float32)
-END = np.array([[77, 0], [0, 0]], np.float32)
 
 
 class Slow(Faulty):
-    """Takes its time to start and to reset; counts both in files."""
+    """Takes its time to start; counts that in a file."""
 
-    def __init__(self, notes, start_s=0.0, reset_s=0.0):
+    def __init__(self, notes, start_s=0.0):
         super().__init__()
-        self.notes, self.reset_s = Path(notes), reset_s
         time.sleep(start_s)
-        _note(self.notes / "starts")
-
-    def reset(self, *, seed=None, options=None):
-        time.sleep(self.reset_s)
-        _note(self.notes / "resets")
-        if (self.notes / "broken").exists():
-            raise SystemExit(9)
-        return super().reset(seed=seed, options=options)
-
-    def step(self, action):
-        obs, reward, _, _, info = super().step(action)
-        return obs, reward, bool(action[0] == 77), False, info
+        _note(Path(notes) / "starts")
 
 
 def _note(path):
@@ -55,9 +42,9 @@ def until(condition):
         time.sleep(0.01)
 
 
-def make(notes, start_s=0.0, reset_s=0.0, **options):
+def make(notes, start_s=0.0, **options):
     def build():
-        return Slow(notes, start_s, reset_s)
+        return Slow(notes, start_s)
 
     return maniple.make_vec(build, 2, engine="process", workers=2, **options)
 
@@ -121,75 +108,6 @@ def test_a_spare_that_died_is_not_taken(tmp_path):
     envs.close()
 
 
-def test_a_reset_goes_on_while_nobody_waits(tmp_path):
-    envs = make(tmp_path, reset_s=0.3, reset_ahead=True, copy_obs=False)
-    envs.reset(seed=0)
-    before = count(tmp_path / "resets")
-    last, _, terminated, _, _ = envs.step(END)
-    assert terminated.tolist() == [True, False]
-    until(lambda: count(tmp_path / "resets") == before + 1)
-    time.sleep(0.4)
-    assert last["count"][:, 0].tolist() == [1, 1], "the end is shown until the next step"
-    # Its episode has begun: the step that reports it does not reset again.
-    obs, _, terminated, _, _ = envs.step(QUIET)
-    assert obs["count"][:, 0].tolist() == [0, 2]
-    assert not terminated.any() and count(tmp_path / "resets") == before + 1
-    obs = envs.step(QUIET)[0]
-    assert obs["count"][:, 0].tolist() == [1, 3]
-    envs.close()
-
-
-@pytest.mark.parametrize("how", ["kept", "seed", "options"])
-def test_a_reset_that_is_asked_for_after_one_ahead(tmp_path, how):
-    envs = make(tmp_path, reset_ahead=True)
-    envs.reset(seed=0)
-    envs.step(END)
-    until(lambda: count(tmp_path / "resets") == 3)
-    mask = np.array([True, False])
-    more = {"seed": [5, None]} if how == "seed" else {}
-    options = {"reset_mask": mask} | ({"nothing": 1} if how == "options" else {})
-    obs, _ = envs.reset(options=options, **more)
-    assert obs["count"][:, 0].tolist() == [0, 1]
-    assert count(tmp_path / "resets") == (3 if how == "kept" else 4)
-    envs.close()
-
-
-def test_other_rows_go_on_during_a_reset(tmp_path):
-    envs = make(tmp_path, reset_s=0.3, reset_ahead=True, on_reset="mask")
-    envs.reset(seed=0)
-    envs.step(END)
-    paused = 0
-    for _ in range(5000):
-        obs, _, terminated, truncated, info = envs.step(QUIET)
-        assert not (terminated | truncated).any()
-        if "resetting" not in info:
-            break
-        assert info["_resetting"].tolist() == [True, False]
-        assert obs["count"][0, 0] == 1
-        paused += 1
-        time.sleep(0.01)
-    assert paused > 3
-    assert obs["count"][:, 0].tolist() == [0, paused + 2]
-    envs.close()
-
-
-def test_a_reset_ahead_that_fails_costs_its_worker(tmp_path):
-    envs = make(tmp_path, reset_ahead=True)
-    envs.reset(seed=0)
-    (tmp_path / "broken").touch()
-    envs.step(END)
-    until(lambda: count(tmp_path / "resets") == 3)
-    (tmp_path / "broken").unlink()
-    time.sleep(0.2)
-    info = envs.step(QUIET)[4]
-    assert info["_worker_restarted"].tolist() == [True, False]
-    assert envs.step(QUIET)[0]["count"][:, 0].tolist() == [0, 3]
-    envs.close()
-
-
-@pytest.mark.parametrize(
-    "options", [{"spares": -1}, {"on_reset": "mask"}, {"on_reset": "later", "reset_ahead": True}]
-)
-def test_settings_that_cannot_be(tmp_path, options):
-    with pytest.raises(BadConfig):
-        make(tmp_path, **options)
+def test_fewer_than_none_are_refused(tmp_path):
+    with pytest.raises(BadConfig, match="spares is -1"):
+        make(tmp_path, spares=-1)

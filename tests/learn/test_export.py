@@ -170,3 +170,22 @@ def test_what_does_not_fit_is_refused(simple, inside, monkeypatch):
 def test_nothing_else_imports_lerobot():
     """The module is for LeRobot's own environment."""
     assert "lerobot" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"settings": {"engine": "process", "environment": {"PYTHONPATH": "."}}},
+        {"settings": {"num_envs": 3}},
+        {"states": "joint_pos"},
+        {"states": [["a"]]},
+        {"settings": 5},
+    ],
+)
+def test_a_folder_cannot_say_how_processes_are_started(tmp_path, changed):
+    origin = {"task": TASK, "settings": {"max_episode_steps": 9}, "states": ["joint_pos"]}
+    (tmp_path / "maniple.json").write_text(json.dumps(origin))
+    env_of(tmp_path)[TASK][0].close()
+    (tmp_path / "maniple.json").write_text(json.dumps(origin | changed))
+    with pytest.raises(maniple.core.errors.BadConfig, match="no folder of 'maniple export'"):
+        env_of(tmp_path)

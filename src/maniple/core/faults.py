@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from maniple.core.step import StepArrays
 
-LOST = ("worker_restarted", "worker_restarting", "resetting", "env_error")
+LOST = ("worker_restarted", "worker_restarting", "env_error")
 """Keys of `info` in rows whose new observation does not follow from their action."""
 
 

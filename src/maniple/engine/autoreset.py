@@ -41,8 +41,6 @@ class Autoreset:
         self._mode = mode
         self._ended = np.zeros(self.rows, np.bool_)
         self._has_ended = False
-        self._is_ahead = np.zeros(self.rows, np.bool_)
-        """Rows that have ended, and whose next episode has begun already."""
         self._chunk_ends = np.zeros((2, self.rows), np.bool_)
         self._row_infos: dict[int, dict[str, Any]] = {}
         self._first_seeds: Sequence[int | None] | None = None
@@ -87,7 +85,6 @@ class Autoreset:
         """Bring rows back to states that `get_state` gave."""
         for row, state in zip(rows, states, strict=True):
             write_state(self.group.row(row), state)
-            self._is_ahead[row] = False
             self._ended[row] = bool(counters_of(state).get("has_ended", False))
         self._has_ended = bool(self._ended.any())
 
@@ -96,16 +93,8 @@ class Autoreset:
     ) -> None:
         """Begin a new episode in `rows`; the others are shown as they are."""
         arrays = self._begin(buffer)
-        old, old_seeds = rows, seeds
-        if not options and any_true(self._is_ahead[rows]):
-            # A row that has begun an episode already keeps it, unless it is to be another one.
-            chosen = [
-                k for k, row in enumerate(rows) if seeds[k] is not None or not self._is_ahead[row]
-            ]
-            old, old_seeds = rows[chosen], [seeds[k] for k in chosen]
-        self._is_ahead[rows] = False
-        if len(old):
-            self.group.reset(old, old_seeds, options)
+        if len(rows):
+            self.group.reset(rows, seeds, options)
         self.group.report()
         arrays.reward[:] = 0.0
         arrays.terminated[:] = arrays.truncated[:] = False
@@ -115,16 +104,6 @@ class Autoreset:
             if row in rows:
                 self._ended[row] = arrays.truncated[row] = True
         self._has_ended = bool(self._ended.any())
-
-    def wants_reset(self) -> bool:
-        """Whether rows wait for a reset that the next step will ask for."""
-        return self._has_ended and self._mode is AutoresetMode.NEXT_STEP
-
-    def reset_ahead(self) -> None:
-        """Begin the next episode of the rows that have ended; the next step reports it."""
-        waiting = np.flatnonzero(self._ended)
-        self.group.reset(waiting, [None] * len(waiting), {})
-        self._is_ahead[waiting] = True
 
     def step(self, buffer: int, actions: NDArray) -> None:
         """Take one action in every row."""
@@ -200,15 +179,13 @@ class Autoreset:
                 f"Rows {rows} have ended and autoreset is disabled. Reset them first: "
                 "envs.reset(options={'reset_mask': terminated | truncated})."
             )
-        waiting = np.flatnonzero(self._ended & ~self._is_ahead)
-        self._is_ahead[:] = False
+        waiting = np.flatnonzero(self._ended)
         seeds: Sequence[int | None] = [None] * len(waiting)
         if self._first_seeds is not None:
             seeds = [self._first_seeds[row] for row in waiting.tolist()]
             self._first_seeds = None
         self._waited = self._ended.copy()
-        if len(waiting):
-            self.group.reset(waiting, seeds, {})
+        self.group.reset(waiting, seeds, {})
         return ~self._ended
 
     def _step_and_restart(self, arrays: StepArrays, actions: NDArray) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from maniple.core.errors import BadConfig
 
-MEANWHILE = ("block", "mask")
+ON_RESTART = ("block", "mask")
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,6 @@ class ProcessConfig:
     spares: int = 0
     """Workers that are started beforehand, and take the place of those that fail: for simulators
     that take seconds to start."""
-
-    reset_ahead: bool = False
-    """Begin the next episode of a worker's rows as soon as they have ended, not when the next step
-    asks for it: for simulators whose resets take long."""
-
-    on_reset: str = "block"
-    """With `reset_ahead`. block: a step waits for resets (reproducible); mask: rows pause
-    meanwhile, and the others go on."""
 
     max_chunk: int = 64
     """Longest action chunk that the slab has room for."""
@@ -79,11 +71,8 @@ class ProcessConfig:
         return (share[worker % len(share)],) if is_tied else ()
 
     def __post_init__(self) -> None:
-        for name in ("on_restart", "on_reset"):
-            if (found := getattr(self, name)) not in MEANWHILE:
-                raise BadConfig(f"{name} is {found!r}; it may be one of: {MEANWHILE}.")
-        if self.on_reset == "mask" and not self.reset_ahead:
-            raise BadConfig("on_reset='mask' needs reset_ahead=True.")
+        if self.on_restart not in ON_RESTART:
+            raise BadConfig(f"on_restart is {self.on_restart!r}; it may be one of: {ON_RESTART}.")
         if self.spares < 0:
             raise BadConfig(f"spares is {self.spares}; it must be 0 or larger.")
         for name in ("workers", "max_chunk"):

@@ -50,7 +50,6 @@ class ProcessEngine:
         self.workers = config.workers
         self.mode = mode
         self.config = config
-        self._masks_resets = config.on_reset == "mask" and mode is AutoresetMode.NEXT_STEP
         self.buffer = 0
         self.exec_times = Times()
         self.last_exec_s = 0.0
@@ -261,17 +260,15 @@ class ProcessEngine:
         for handle in self._handles:
             if handle.owed is not None:
                 lost.append(handle)
-            elif self._masks_resets and self._pool.is_resetting(handle):
-                paused.append((handle, "resetting"))
             elif handle.is_ready or self._is_back(handle):
                 ordered.append(handle)
             else:
-                paused.append((handle, "worker_restarting"))
+                paused.append(handle)
         due = self._pool.deadline()
         for handle in ordered:
             self._pool.post(handle, opcode, self.buffer, due, length)
-        for handle, why in paused:
-            self._pause(handle, why)
+        for handle in paused:
+            self._pause(handle)
         self._finish(ordered)
         for handle in lost:
             handle.buffer = self.buffer
@@ -455,14 +452,14 @@ class ProcessEngine:
             self._replacements.make_ready(handle)
         return handle.is_ready
 
-    def _pause(self, handle: WorkerHandle, why: str) -> None:
-        """Repeat the rows of a worker that is busy, with the reason as a key of their infos."""
+    def _pause(self, handle: WorkerHandle) -> None:
+        """Repeat the rows of a worker that is not back yet."""
         handle.buffer = self.buffer
         self._show_last_good(handle)
         handle.good_buffer = self.buffer
         self.buffers[self.buffer].truncated[handle.rows] = False
         for row in range(handle.rows.start, handle.rows.stop):
-            self._row_infos[row] = {why: True}
+            self._row_infos[row] = {"worker_restarting": True}
 
 
 def _info(data: bytes) -> dict[str, Any]:

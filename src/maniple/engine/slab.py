@@ -21,7 +21,7 @@ LINE = 64
 
 # Words of one worker, each on the line of its only writer.
 ORDER, OPCODE, BUFFER, CHUNK = 0, 1, 2, 3
-DONE, SLEEPS, EXEC_NS, HAS_MESSAGE, READY, RESETS = 8, 9, 10, 11, 12, 13
+DONE, SLEEPS, EXEC_NS, HAS_MESSAGE, READY = 8, 9, 10, 11, 12
 WORDS = 16
 # Words of the parent, after those of the workers.
 WAITS = 0

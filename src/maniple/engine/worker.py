@@ -55,8 +55,6 @@ class Job:
     environment: dict[str, str] = field(default_factory=dict)
     is_fresh: bool = False
     """Go on as a new program instead of as a fork."""
-    resets_ahead: bool = False
-    """Begin the next episode as soon as one has ended, before the next step asks for it."""
 
 
 def work(fds: list[int], is_fork: bool = True) -> None:
@@ -161,9 +159,6 @@ class _Worker:
                 raise SystemExit(4) from None
             words[base + layout.EXEC_NS] = perf_counter_ns() - start
             words[base + layout.HAS_MESSAGE] = 0
-            may_reset = self._job.resets_ahead and opcode in (STEP, CHUNK)
-            is_ahead = may_reset and self._autoreset.wants_reset()
-            words[base + layout.RESETS] = is_ahead
             if message is not None:
                 # Announced in the slab before it is sent, so that the parent knows to listen.
                 words[base + layout.HAS_MESSAGE] = 1
@@ -171,16 +166,6 @@ class _Worker:
                 self._channel.send_packed(message, order)
             else:
                 self._publish(order)
-            if is_ahead:
-                self._reset_ahead(order)
-
-    def _reset_ahead(self, order: int) -> None:
-        try:
-            self._autoreset.reset_ahead()
-        except Exception:
-            self._channel.send(("error", traceback.format_exc()), order)
-            raise SystemExit(4) from None
-        self._slab.words[self._base + layout.RESETS] = 0
 
     def _execute(self, opcode: int, order: int) -> bytes | None:
         """Carry out an order; return a message, packed, if the slab does not hold it all."""

@@ -109,7 +109,6 @@ class WorkerPool:
             path=tuple(sys.path),
             environment=self.config.environment,
             is_fresh=self.config.is_fresh,
-            resets_ahead=self.config.reset_ahead,
         )
 
     def send_slab(self, handle: WorkerHandle, deadline: float) -> None:
@@ -207,10 +206,6 @@ class WorkerPool:
         self.post(handle, opcode, buffer, due, chunk)
         self.wake([handle])
         channel.send_packed(data, handle.order, due)
-
-    def is_resetting(self, handle: WorkerHandle) -> bool:
-        """Whether a worker begins its next episodes without having been asked."""
-        return bool(self._words[handle.base + layout.RESETS])
 
     def is_settled(self, handle: WorkerHandle) -> bool:
         """Whether nothing of an earlier order is left to do or to read."""

@@ -105,7 +105,8 @@ class Zygote:
                     return message[2], received[0]
                 # The answer to a request that was interrupted: nobody waits for that worker.
                 for pidfd in received:
-                    signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+                    with contextlib.suppress(ProcessLookupError):
+                        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
                     os.close(pidfd)
 
     def status(self, pid: int, patience_s: float = 0.5) -> int | None:

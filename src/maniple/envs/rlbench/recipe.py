@@ -66,5 +66,4 @@ class RLBenchRecipe(Recipe):
             "environment": environment,
             "start_timeout_s": START_TIMEOUT_S,
             "spares": 1,
-            "reset_ahead": True,
         }
