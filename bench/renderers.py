@@ -56,7 +56,7 @@ def train(options: argparse.Namespace, kept: Path) -> None:
     child = subprocess.Popen([sys.executable, "-m", "maniple", *words], stdout=subprocess.DEVNULL)
     while True:
         is_over = child.poll() is not None
-        for manifest in run.glob("checkpoints/[!.]*/manifest.json"):
+        for manifest in run.glob("checkpoints/step-*/manifest.json"):
             target = copies / manifest.parent.name
             if not target.exists():
                 copy = target / "checkpoints" / manifest.parent.name

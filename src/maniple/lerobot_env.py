@@ -172,7 +172,9 @@ def _origin(policy: Path) -> tuple[str, dict[str, Any], tuple[str, ...]]:
             raise ValueError("'states' is no list of names")
         if stray := set(found) - {f.name for f in fields(EnvConfig)}:
             raise ValueError(f"{min(stray)!r} is no setting of an environment")
-        settings = {k: tuple(v) if isinstance(v, list) else v for k, v in found.items()}
+        settings: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in found.items()
+        }
         EnvConfig(**settings)
         return str(origin["task"]), settings, tuple(states)
     except (KeyError, TypeError, ValueError) as error:
