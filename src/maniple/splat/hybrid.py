@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from maniple.sim.fast.support import still_bodies
 from maniple.sim.renderer import DRAWN_KINDS, Pictures, RenderSource, make_renderer
 from maniple.splat.compiled import CompiledScene
-from maniple.splat.raster import Raster
+from maniple.splat.raster import COMPILED, Raster
 from maniple.splat.scene import Part, Scene, find_body
 from maniple.splat.store import scene_for
 
@@ -40,6 +40,8 @@ class HybridRenderer:
         self.raster = Raster(self.scene, source)
         covered = np.unique([group.body for group in self.scene.bound])
         geoms = np.isin(source.model.geom_bodyid, covered)
+        if self.raster.variant in COMPILED:
+            self.scene.drop_clouds()
         self._solid = make_renderer("auto", UncoveredSource(source, geoms), size, quality)
 
     @property

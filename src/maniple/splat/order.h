@@ -132,7 +132,7 @@ struct Scratch;
 #define DECLARE_KERNEL(name)                                                                   \
   namespace name {                                                                             \
   void draw(const Cloud&, const View&, const Picture&, Scratch&, const StillLayer*, int64_t*); \
-  void build(const Cloud&, const View&, Scratch&, StillLayer&);                                \
+  void build(const Cloud&, const View&, Scratch&, StillLayer&, bool has_details);              \
   void train(const Cloud&, const View&, const Training&, Scratch&);                            \
   }
 DECLARE_KERNEL(lanes8)

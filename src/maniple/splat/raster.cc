@@ -50,12 +50,17 @@ Picture picture_of(const Output& out, int at) {
           (float*)shifted(out.colour, out.colour_stride)};
 }
 
+// Whether a picture shows more than colours.
+bool wants_details(const Output& out) {
+  return out.depth || out.segmentation || out.colour || out.solid_depth;
+}
+
 // All that the still part of a picture depends on.
-LayerKey key_of(const Cloud& cloud, const View& v, int lanes, uint64_t share) {
+LayerKey key_of(const Cloud& cloud, const View& v, int lanes, uint64_t share, bool has_details) {
   LayerKey key;
   key.add(&share, sizeof share);
   // A layer is laid out in blocks, whose shape depends on the lanes.
-  const int32_t size[3] = {v.width, v.height, lanes};
+  const int32_t size[4] = {v.width, v.height, lanes, has_details};
   key.add(size, sizeof size);
   key.add(v.pos, 3 * sizeof(double));
   key.add(v.mat, 9 * sizeof(double));
@@ -155,7 +160,7 @@ int render(const Cloud* cloud, const Rows* rows, const Order* order, void* kept)
         const Output& out = order->output[k % order->cameras];
         if (!out.is_still || !order->is_plain[k / order->cameras]) continue;
         const View v = view_of(*rows, *order, out, k / order->cameras);
-        const LayerKey key = key_of(*cloud, v, order->lanes, share);
+        const LayerKey key = key_of(*cloud, v, order->lanes, share, wants_details(out));
         Layers::Kept* found = layers->find(key);
         if (!found) {
           found = layers->add(key);
@@ -181,7 +186,7 @@ int render(const Cloud* cloud, const Rows* rows, const Order* order, void* kept)
       const Output& out = order->output[k % order->cameras];
       const View v = view_of(*rows, *order, out, k / order->cameras);
       const auto build = order->lanes == 8 ? lanes8::build : lanes4::build;
-      build(*cloud, v, scratch(), *made.layer);
+      build(*cloud, v, scratch(), *made.layer, wants_details(out));
       made.is_built = true;
       if (made.layer->bytes() > share) made.layer.reset();
     }));

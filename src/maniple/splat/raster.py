@@ -32,6 +32,8 @@ LAYER_BYTES = 256 << 20
 BYTES_PER_PIXEL = 1600
 """What a kept layer takes, about. Where the still cameras of a call would need more than there is,
 all are drawn like cameras that move: a layer that had to be made anew each time costs far more."""
+COMPILED = ("avx2", "baseline")
+"""Variants that need nothing of a scene but its compiled arrays."""
 STAGES = ("project", "sort", "blend", "finish")
 _DTYPES = {"rgb": np.uint8, "depth": np.float32, "segmentation": np.int32, "colour": np.float32}
 _LIGHTS = ("light_ambient", "light_diffuse", "light_specular", "cam_fovy")

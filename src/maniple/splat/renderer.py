@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from maniple.sim.renderer import Pictures, RenderSource
 from maniple.splat.compiled import CompiledScene
+from maniple.splat.raster import COMPILED
 from maniple.splat.store import scene_for
 
 RASTERS: dict[str, str] = {
@@ -40,6 +41,8 @@ class SplatRenderer:
     def __init__(self, source: RenderSource, size: tuple[int, int], quality: str) -> None:
         self.scene = CompiledScene(scene_for(source), source.model)
         self.raster = make_raster(self.scene, source)
+        if self.variant in COMPILED:
+            self.scene.drop_clouds()
 
     @property
     def variant(self) -> str:

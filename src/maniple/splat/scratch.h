@@ -17,8 +17,13 @@ struct alignas(64) Splat {
 
 // One still Gaussian in one pixel, with what is in front of it.
 struct Fragment {
-  float near;              // inverse depth of the Gaussian: what fragments are sorted by
-  float transmittance, red, green, blue, depth;  // in front of it
+  float near;  // inverse depth of the Gaussian: what fragments are sorted by
+  float transmittance, red, green, blue;  // in front of it
+};
+
+// What pictures of more than colours need of a fragment.
+struct Detail {
+  float depth;  // in front of it
   int32_t label;
   float near_here;  // inverse depth of its surface in this pixel
 };
@@ -66,6 +71,7 @@ struct Scratch {
 struct StillLayer {
   int32_t width = 0, height = 0, across = 0, down = 0;  // the last two in blocks
   Buffer<Fragment> fragments;  // of each pixel, the nearest first; the last one is behind all
+  Buffer<Detail> details;      // of each fragment; empty where only colours are wanted
   Buffer<uint32_t> start;      // of each pixel, block by block
   // Of each block, what all its fragments come to, and the inverse depth of the first ones.
   Buffer<char> totals;
@@ -73,7 +79,7 @@ struct StillLayer {
   Buffer<float> depth, colour;
   Buffer<int32_t> segmentation;
   size_t bytes() const {
-    return fragments.bytes() + start.bytes() + totals.bytes() + rgb.bytes() + depth.bytes() + colour.bytes() +
-           segmentation.bytes();
+    return fragments.bytes() + details.bytes() + start.bytes() + totals.bytes() + rgb.bytes() +
+           depth.bytes() + colour.bytes() + segmentation.bytes();
   }
 };
