@@ -111,6 +111,20 @@ def test_lost_rows_are_not_learned_from():
     assert (after[2] > t).all() and (after[2] <= t + 3).all()
 
 
+def test_a_row_that_pauses_still_waits_for_its_reset():
+    """Lost, two pauses, reset: none of these steps follows from its action."""
+    ring, obs = ReplayBuffer(LAYOUT, ACTION, ROWS, capacity=300), Story().obs()
+    action = np.zeros((ROWS, *ACTION.shape), np.float32)
+    flags, reward = np.zeros(ROWS, bool), np.zeros(ROWS)
+    ring.begin(obs)
+    one = np.arange(ROWS) == 1
+    for lost, truncated in ((flags, flags), (one, one), (one, flags), (one, flags), (None, flags)):
+        ring.add(action, reward, flags, truncated, obs, lost)
+    ring.add(action, reward, flags, flags, obs)
+    assert ring.arrays["usable"][:6, 1].tolist() == [True, False, False, False, False, True]
+    assert ring.arrays["usable"][:6, 0].all()
+
+
 def test_n_steps_sum_rewards_and_stop_at_the_end():
     """Three steps are three rewards, discounted, and fewer where the episode ends."""
     ring = ReplayBuffer(LAYOUT, ACTION, ROWS, capacity=600)

@@ -121,7 +121,9 @@ class ReplayBuffer:
         arrays["terminated"][slot] = terminated
         # A row that had ended was reset by this step and ignored its action.
         arrays["usable"][slot] = ~fresh
-        self._waiting = arrays["ended"][slot] = terminated | truncated
+        ended = arrays["ended"][slot] = terminated | truncated
+        # A row that pauses while its worker comes back still waits for its reset.
+        self._waiting = ended if lost is None else ended | (self._waiting & lost)
         arrays["age"][after] = np.where(fresh, 0, arrays["age"][slot] + 1)
         self.total += 1
         self._see(after, next_obs)

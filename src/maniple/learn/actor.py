@@ -80,7 +80,8 @@ class Actor:
                 rows[name].append(np.array(value))
             for name, array in self._obs.items():
                 obs[name].append(array.copy())
-            waiting = ended
+            # A row that pauses while its worker comes back still waits for its reset.
+            waiting = ended if lost is None else ended | (waiting & lost)
             self.steps += self.envs.num_envs
         arrays = {f"obs.{name}": np.stack(frames) for name, frames in obs.items()}
         return arrays | {name: np.stack(values) for name, values in rows.items()}, waiting
