@@ -23,17 +23,16 @@ class Spares:
     is there at once.
     """
 
-    def __init__(self, count: int, start: Callable[[], WorkerProcess]) -> None:
+    def __init__(self, count: int) -> None:
         self._count = count
-        self._start = start
         self._waiting: list[WorkerProcess] = []
         self._failed = 0
 
-    def fill(self) -> None:
+    def fill(self, start: Callable[[], WorkerProcess]) -> None:
         """Start as many as are missing, without waiting for them."""
         while len(self._waiting) < self._count and self._failed < MOST_FAILED:
             try:
-                self._waiting.append(self._start())
+                self._waiting.append(start())
             except ManipleError:
                 # To have no spare is no fault; a replacement is started when it is needed.
                 self._failed += 1

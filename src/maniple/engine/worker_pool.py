@@ -50,7 +50,7 @@ class WorkerPool:
         self._words = memoryview(b"")
         self._is_closed = False
         self._launcher = Launcher(recipe, config.preload)
-        self._spares = Spares(config.spares, self._start_spare)
+        self._spares = Spares(config.spares)
         self._waiting = Waiting(self.handles)
         self.wait, self.wake = self._waiting.wait, self._waiting.wake
         self.has_answered = self._waiting.has_answered
@@ -119,7 +119,7 @@ class WorkerPool:
 
     def fill_spares(self) -> None:
         """Start the spares that are missing, without waiting for them."""
-        self._spares.fill()
+        self._spares.fill(self._start_spare)
 
     def _start_spare(self) -> WorkerProcess:
         """Start a worker that is told later which rows are its own."""
