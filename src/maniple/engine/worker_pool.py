@@ -1,4 +1,4 @@
-"""Start, wake, await and replace the worker processes of one engine."""
+"""The worker processes of one engine, as it gives them orders."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gymnasium.vector import AutoresetMode
 from maniple.core.errors import ClosedError, ManipleError, WorkerDied
 from maniple.core.rank import Rank
 from maniple.engine import slab as layout
-from maniple.engine.channel import ChannelTimeout, pack
+from maniple.engine.channel import Channel, ChannelTimeout, pack
 from maniple.engine.config import ProcessConfig
 from maniple.engine.launcher import Launcher, WorkerProcess
 from maniple.engine.slab import Slab
@@ -113,9 +113,13 @@ class WorkerPool:
 
     def send_slab(self, handle: WorkerHandle, deadline: float) -> None:
         """Let a worker that has built its environments begin."""
-        assert handle.channel is not None and self.slab is not None
-        handle.channel.send(self._job(handle, ()), deadline=deadline)
-        handle.channel.send_fd(self.slab.fd, deadline)
+        assert handle.channel is not None
+        self._send_job(handle.channel, self._job(handle, ()), deadline)
+
+    def _send_job(self, channel: Channel, job: Job, deadline: float) -> None:
+        assert self.slab is not None
+        channel.send(job, deadline=deadline)
+        channel.send_fd(self.slab.fd, deadline)
 
     def fill_spares(self) -> None:
         """Start the spares that are missing, without waiting for them."""
@@ -135,8 +139,7 @@ class WorkerPool:
         if process is None:
             return None
         try:
-            process.channel.send(job, deadline=monotonic() + GRACE_S)
-            process.channel.send_fd(self.slab.fd, monotonic() + GRACE_S)
+            self._send_job(process.channel, job, monotonic() + GRACE_S)
         except (EOFError, ChannelTimeout):
             end(process)
             return None
