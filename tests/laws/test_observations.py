@@ -116,3 +116,12 @@ def test_random_poses_are_mostly_possible(make_vec):
         obs, *_, info = envs.step(near_actions(envs, obs, rng))
     assert info["invalid_actions"].mean() < 10
     assert np.linalg.norm(obs["gripper_pose"][:, :3] - start, axis=1).min() > 0.01
+
+
+def test_one_number_is_a_square_picture():
+    """On both backends; a size of nothing is still refused."""
+    assert EnvConfig(image_size=64).image_size == (64, 64)
+    assert RLBenchConfig("reach_target", image_size=64).image_size == (64, 64)
+    for size in (0, -1, True, 64.0):
+        with pytest.raises(BadConfig, match="image_size"):
+            EnvConfig(image_size=size)

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from maniple.report.runs_page import CURVES, ReportedRun, _curve
+
 SMALL = (
     "--num_envs 4 --max_steps 400 --random_steps 100 --training_starts 100 --batch_size 32 "
     "--eval_n_trajs 4 --eval_period 200 --log_period 200"
@@ -33,6 +35,16 @@ def test_a_page_about_two_runs(runs, tmp_path, inside):
     assert "run1" in text and "95 %" in text and "<svg" in text and "median of 2" in text
     assert not re.search(r'(src|href)="(?!data:)', text), "the page loads something"
     assert re.search(r"<td>seed</td><td>0</td><td>1</td>", text)
+
+
+def test_returns_and_speed_are_drawn(runs, tmp_path, inside):
+    """Speed is that of training: an evaluation in between does not make it look like nothing."""
+    out = tmp_path / "r.html"
+    inside("report", runs[0], "--episodes", "0", "--out", out)
+    assert all(f"<figcaption>{title}</figcaption>" in out.read_text() for title in CURVES)
+    for metric in CURVES.values():
+        assert len(_curve(ReportedRun.of(runs[0]), metric)) > 1
+    assert all(speed > 0 for _, speed in _curve(ReportedRun.of(runs[0]), "clock/steps_per_s"))
 
 
 def test_without_playing(runs, tmp_path, inside):

@@ -57,7 +57,7 @@ class EnvConfig:
     """Cameras whose pictures are part of the observation."""
 
     image_size: tuple[int, int] = (128, 128)
-    """Height and width of those pictures, pixels."""
+    """Height and width of those pictures, pixels; in Python one number means a square."""
 
     image_kinds: tuple[str, ...] = ("rgb",)
     """What those pictures show: rgb, depth (metres), segmentation (geom numbers, -1: nothing),
@@ -116,6 +116,8 @@ class EnvConfig:
         _one_of("quality", self.quality, QUALITIES)
         check_renderer(self.renderer)
         _one_of("grasp", self.grasp, GRASPS)
+        if type(self.image_size) is int:
+            object.__setattr__(self, "image_size", (self.image_size, self.image_size))
         for name in ("cameras", "image_size", "image_kinds", "observations"):
             value = getattr(self, name)
             if value is None:

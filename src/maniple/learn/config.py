@@ -14,11 +14,14 @@ import tyro
 
 from maniple.agents.sac import SACConfig
 from maniple.core.errors import BadConfig, closest, one_line
+from maniple.data.demos import datasets_in
+from maniple.data.lerobot.meta import read_origin
 from maniple.envs.config import ALL, EnvConfig
 from maniple.learn.algorithms import ALGORITHMS, find_algorithm, load
 from maniple.registry import BACKENDS, EXPERTS, TASKS, canonical, expert, find
 from maniple.run.config import RunConfig, Schedule, at_least
 from maniple.run.folder import plain
+from maniple.sim.control.control import CONTROLS
 
 if TYPE_CHECKING:
     from maniple.agents.bc import BCConfig
@@ -222,8 +225,17 @@ def _leaves() -> Iterator[tuple[str, str]]:
             yield group, f.name
 
 
-def preset(algorithm: str, task: str | None = None, backend: str = "mujoco") -> TrainConfig:
-    """Return the settings that a run of this algorithm on this task begins with."""
+def preset(
+    algorithm: str,
+    task: str | None = None,
+    backend: str = "mujoco",
+    demo_path: str | Path | None = None,
+) -> TrainConfig:
+    """Return the settings that a run of this algorithm on this task begins with.
+
+    Args:
+        demo_path: Demonstrations that are there already: no others are recorded.
+    """
     row = find_algorithm(algorithm)
     task = task or RunConfig.task
     id = canonical(task)
@@ -241,8 +253,19 @@ def preset(algorithm: str, task: str | None = None, backend: str = "mujoco") -> 
         # The experts play on MuJoCo.
         settings |= {"backend": backend, "demos": 0}
         merged["env"] = row.on_rlbench | merged["env"]
+    if demo_path is not None:
+        settings |= {"demo_path": Path(demo_path), "demos": 0}
+    if row.acts_as_shown and not settings["demos"]:
+        merged["env"]["control"] = None if demo_path is None else _control_in(Path(demo_path))
     settings["env"] = replace(task_env(task), **merged["env"])
     return TrainConfig.of(task=task, **settings)
+
+
+def _control_in(demo_path: Path) -> str | None:
+    """How recorded demonstrations act; None where they do not say, or say nothing that we know."""
+    found = {read_origin(root).get("control") for root in datasets_in(demo_path)}
+    control = found.pop() if len(found) == 1 else None
+    return control if control in CONTROLS else None
 
 
 def task_env(task: str) -> EnvConfig:

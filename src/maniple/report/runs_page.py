@@ -17,7 +17,7 @@ from maniple.run.folder import RunFolder
 from maniple.run.log import read_lines
 
 MOST_FILM_BYTES = 8 * 2**20
-CURVES = {"success": "success", "return": "return_mean", "steps per second": "clock/steps_per_s"}
+CURVES = {"success": "success", "return": "return", "steps per second": "clock/steps_per_s"}
 """Metrics that are drawn, where a run has them."""
 APART = ("seed", "wandb", "max_minutes", "device", "torch_threads", "workers", "engine")
 """Settings in which runs of one group may differ: their curves are drawn together."""

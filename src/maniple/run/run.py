@@ -87,7 +87,8 @@ class Run:
         }
         self._evaluated_updates = -1
         self._evaluation_s = 0.0
-        self._mark = (perf_counter(), 0, 0)
+        self._mark = (0.0, 0, 0)
+        self._speed = {"clock/steps_per_s": 0.0, "clock/updates_per_s": 0.0}
 
     def start(self, learner: Learner, **parts: Part) -> bool:
         """Open the folder; go on from its newest checkpoint if the run is resumed.
@@ -103,7 +104,7 @@ class Run:
         torch.set_num_threads(self._threads)
         self.ranks.check_equal("weights", learner.weights())
         counters = learner.counters()
-        self._mark = (perf_counter(), counters.steps, counters.updates)
+        self._mark = (self._train_s(), counters.steps, counters.updates)
         self.stop.begin()
         self._listen(counters.steps, {"updates": counters.updates, "replay": counters.replay})
         return found is not None
@@ -180,24 +181,28 @@ class Run:
 
     def _report(self, scores: Mapping[str, float] | None = None) -> None:
         """Log what is known now, and what an evaluation has just found."""
-        now, (then, old_steps, old_updates) = perf_counter(), self._mark
         steps, updates, replay = self.learner.counters()
+        self._measure_speed(steps, updates)
         metrics: dict[str, float] = {}
         # The learner's numbers last: they stand for the whole.
         for part in reversed(self._parts.values()):
             metrics |= part.metrics()
         metrics |= dict(scores or {}) | {"updates": updates, "replay": replay}
-        elapsed = max(now - then, 1e-9)
-        metrics |= {
-            "clock/train_s": self._train_s(),
-            "clock/wall_s": now - self._began,
-            "clock/steps_per_s": (steps - old_steps) / elapsed,
-            "clock/updates_per_s": (updates - old_updates) / elapsed,
-        }
-        if steps > old_steps:
-            self._mark = (now, steps, updates)
+        wall_s = perf_counter() - self._began
+        metrics |= {"clock/train_s": self._train_s(), "clock/wall_s": wall_s, **self._speed}
         self.store.log(steps, metrics)
         self._listen(steps, metrics)
+
+    def _measure_speed(self, steps: int, updates: int) -> None:
+        """Take the speed of training since it was last taken; evaluations do not count."""
+        now, (then, old_steps, old_updates) = self._train_s(), self._mark
+        if steps > old_steps:
+            elapsed = max(now - then, 1e-9)
+            self._speed = {
+                "clock/steps_per_s": (steps - old_steps) / elapsed,
+                "clock/updates_per_s": (updates - old_updates) / elapsed,
+            }
+            self._mark = (now, steps, updates)
 
     def _save(self) -> None:
         """Write everything that going on needs."""

@@ -78,7 +78,8 @@ def defaults(verb: str, words: Sequence[str]) -> Options:
     algorithm = verb.split()[1]
     backend = _value_of(words, "backend")
     backend = backend if backend in BACKENDS else "mujoco"
-    config = preset(algorithm, _value_of(words, "task"), backend)
+    demo_path = _value_of(words, "demo-path") or None
+    config = preset(algorithm, _value_of(words, "task"), backend, demo_path)
     if "--resume" in words:
         config = config.replace(seed=_seed_in(words))
         named = _value_of(words, "run-dir") or _value_of(words, "checkpoint-path")

@@ -101,6 +101,8 @@ class RLBenchConfig:
     def __post_init__(self) -> None:
         put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
         put("task", find_task(self.task))
+        if type(self.image_size) is int:
+            put("image_size", (self.image_size, self.image_size))
         for name in ("cameras", "image_kinds", "observations", "image_size"):
             value = getattr(self, name)
             put(name, (value,) if isinstance(value, str) else tuple(value))
