@@ -54,6 +54,12 @@ def test_train_resume_eval(folder):
     assert "There is no module 'wave_hello'" in lost.stderr
 
 
+def test_list_takes_the_name_that_every_other_verb_takes(folder):
+    assert [row["id"] for row in answer(maniple(folder, "list", TASK, "--json"))["tasks"]] == [TASK]
+    told = maniple(folder, "list", TASK.replace("Hello", "Helo"), code=2).stderr
+    assert f"Did you mean {TASK}" in told
+
+
 def test_bench_with_workers_demos_and_list(folder):
     words = ("--task", TASK, "--num-envs", "2", "--steps", "4", "--engine", "process", "--json")
     assert answer(maniple(folder, "bench", *words))["engine"] == "process"

@@ -14,7 +14,7 @@ class Options:
     """What to list."""
 
     module: Annotated[str | None, tyro.conf.Positional] = None
-    """A module of yours: list what it registers, as 'module:id'."""
+    """A module of yours: list what it registers, as 'module:id'; or one of these, so named."""
 
     robots: bool = False
     """Show robots instead of tasks."""
@@ -47,18 +47,22 @@ def run(options: Options) -> dict[str, Any]:
     return answer
 
 
-def _tasks(module: str | None) -> list[dict[str, Any]]:
+def _tasks(named: str | None) -> list[dict[str, Any]]:
+    from maniple.core.errors import unknown
     from maniple.registry import EXPERTS, TASKS, find, import_module
 
     rows = []
-    if module is not None:
+    module, _, chosen = (named or "").partition(":")
+    if module:
         import_module(module)
     ids = [
-        id if module is None else f"{module}:{id}"
+        f"{module}:{id}" if module else id
         for id, where in TASKS.items()
-        if module is None or where.startswith(f"{module}:")
+        if not module or where.startswith(f"{module}:")
     ]
-    for id in ids:
+    if chosen and f"{module}:{chosen}" not in ids:
+        raise unknown("task", f"{module}:{chosen}", ids, f"'maniple list {module}'")
+    for id in [f"{module}:{chosen}"] if chosen else ids:
         task: Any = find(id)()
         rows.append(
             {

@@ -86,7 +86,7 @@ class Policy:
         return f"the policy learned from pictures by {then!r} and is judged on those by {now!r}."
 
     def film(self, path: Path, seed: int) -> None:
-        """Play one episode and film it in real time."""
+        """Play one episode and film it in real time; its last picture stays for a second."""
         machine, env = self.config.machine, self.config.env
         camera = env.cameras[0] if env.cameras else "front"
         if machine.backend != "mujoco":
@@ -97,15 +97,20 @@ class Policy:
         envs = self.envs(1, **options)
         every, fps = real_time(envs.metadata.get("render_fps") or FILM_FPS)
         steps = count()
+        shown = np.zeros(0, np.uint8)
 
         def shoot(finished: int, obs: Any) -> None:
+            nonlocal shown
             if next(steps) % every == 0:
                 is_drawn = machine.backend != "mujoco"
-                film.add(obs[f"{camera}_rgb"][0] if is_drawn else envs.render()[0])
+                shown = np.array(obs[f"{camera}_rgb"][0] if is_drawn else envs.render()[0])
+                film.add(shown)
 
         try:
             with Film(path, fps) as film:
                 evaluate(envs, self.act, 1, seed, self.stack, watch=shoot)
+                for _ in range(fps):
+                    film.add(shown)
         finally:
             envs.close()
 
