@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from maniple.core.step import StepArrays
 
-LOST = ("worker_restarted", "worker_restarting", "env_error")
+LOST = ("worker_restarted", "worker_restarting", "resetting", "env_error")
 """Keys of `info` in rows whose new observation does not follow from their action."""
 
 
@@ -18,6 +18,18 @@ def lost_rows(info: Mapping[str, Any]) -> NDArray[np.bool_] | None:
     """Return a mask of the rows whose new observation does not follow from their action."""
     masks = [info[f"_{key}"] for key in LOST if f"_{key}" in info]
     return np.logical_or.reduce(masks) if masks else None
+
+
+def waiting_after(
+    ended: NDArray[np.bool_],
+    waiting: NDArray[np.bool_] | None,
+    lost: NDArray[np.bool_] | None,
+) -> NDArray[np.bool_]:
+    """Return the rows whose next step begins an episode, from those of which the last one did.
+
+    A row that pauses while its worker comes back, or resets it, goes on waiting.
+    """
+    return ended if lost is None or waiting is None else ended | (waiting & lost)
 
 
 def cut_off(out: StepArrays, rows: int | slice) -> None:

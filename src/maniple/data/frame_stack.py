@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maniple.core.faults import waiting_after
 from maniple.core.spec import ArraySpec, Layout
 
 
@@ -33,14 +34,19 @@ class FrameStack:
                 self._waiting = self._waiting & ~rows
         return self._stacked(obs)
 
-    def push(self, obs: Mapping[str, NDArray], ended: NDArray[np.bool_]) -> dict[str, NDArray]:
+    def push(
+        self,
+        obs: Mapping[str, NDArray],
+        ended: NDArray[np.bool_],
+        lost: NDArray[np.bool_] | None = None,
+    ) -> dict[str, NDArray]:
         """Add the newest; a row that had ended before starts over with it."""
         if self.count > 1:
             for name, frames in self._last.items():
                 frames[:] = [*frames[1:], obs[name].copy()]
             if self._waiting is not None and self._waiting.any():
                 self._fill(obs, self._waiting)
-        self._waiting = ended
+        self._waiting = waiting_after(ended, self._waiting, lost)
         return self._stacked(obs)
 
     def state(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
+from maniple.core.faults import waiting_after
 from maniple.core.spec import ArraySpec, Layout
 from maniple.core.transitions import Transitions
 from maniple.data.frame_stack import join_pictures
@@ -122,8 +123,7 @@ class ReplayBuffer:
         # A row that had ended was reset by this step and ignored its action.
         arrays["usable"][slot] = ~fresh
         ended = arrays["ended"][slot] = terminated | truncated
-        # A row that pauses while its worker comes back still waits for its reset.
-        self._waiting = ended if lost is None else ended | (self._waiting & lost)
+        self._waiting = waiting_after(ended, self._waiting, lost)
         arrays["age"][after] = np.where(fresh, 0, arrays["age"][slot] + 1)
         self.total += 1
         self._see(after, next_obs)

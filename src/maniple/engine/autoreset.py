@@ -46,6 +46,9 @@ class Autoreset:
         self._first_seeds: Sequence[int | None] | None = None
         self._waited: NDArray[np.bool_] | None = None
         """Rows that the present step resets instead of stepping them."""
+        self._prepared = np.zeros(self.rows, np.bool_)
+        """Rows that were reset ahead of the step that shows it."""
+        self._aside: StepArrays | None = None
 
     def wait_for_reset(self, seeds: Sequence[int | None]) -> None:
         """Treat every row as ended: the next step begins its episode, with these seeds."""
@@ -86,6 +89,7 @@ class Autoreset:
         for row, state in zip(rows, states, strict=True):
             write_state(self.group.row(row), state)
             self._ended[row] = bool(counters_of(state).get("has_ended", False))
+            self._prepared[row] = False
         self._has_ended = bool(self._ended.any())
 
     def reset(
@@ -98,12 +102,25 @@ class Autoreset:
         self.group.report()
         arrays.reward[:] = 0.0
         arrays.terminated[:] = arrays.truncated[:] = False
-        self._ended[rows] = False
+        self._ended[rows] = self._prepared[rows] = False
         for row in self.group.faulted:
             # It could not be reset: it has ended already, and waits for its next reset.
             if row in rows:
                 self._ended[row] = arrays.truncated[row] = True
         self._has_ended = bool(self._ended.any())
+
+    def prepare(self) -> None:
+        """Reset the rows that wait for it; the next step shows them.
+
+        Written aside: what the last step showed may still be looked at.
+        """
+        if self._aside is None:
+            shown = self._buffers[0]
+            self._aside = StepArrays(shown.obs.layout, shown.extras.layout, self.rows)
+        self.group.bind(self._aside)
+        self._reset_waiting()
+        self.group.report()
+        self._prepared |= self._ended
 
     def step(self, buffer: int, actions: NDArray) -> None:
         """Take one action in every row."""
@@ -179,14 +196,21 @@ class Autoreset:
                 f"Rows {rows} have ended and autoreset is disabled. Reset them first: "
                 "envs.reset(options={'reset_mask': terminated | truncated})."
             )
-        waiting = np.flatnonzero(self._ended)
+        self._waited = self._ended.copy()
+        self._reset_waiting()
+        self._prepared[:] = False
+        return ~self._ended
+
+    def _reset_waiting(self) -> None:
+        """Reset the rows that wait for it, but for those that were reset ahead."""
+        waiting = np.flatnonzero(self._ended & ~self._prepared)
+        if not len(waiting):
+            return
         seeds: Sequence[int | None] = [None] * len(waiting)
         if self._first_seeds is not None:
             seeds = [self._first_seeds[row] for row in waiting.tolist()]
             self._first_seeds = None
-        self._waited = self._ended.copy()
         self.group.reset(waiting, seeds, {})
-        return ~self._ended
 
     def _step_and_restart(self, arrays: StepArrays, actions: NDArray) -> None:
         running = self._restart()

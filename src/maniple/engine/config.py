@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from maniple.core.errors import BadConfig
 
-ON_RESTART = ("block", "mask")
+ON_RESTART = ON_RESET = ("block", "mask")
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,10 @@ class ProcessConfig:
 
     on_restart: str = "block"
     """block: a step waits for the replacement (reproducible); mask: its rows pause meanwhile."""
+
+    on_reset: str = "block"
+    """block: a step waits for the rows that are reset in it (reproducible); mask: rows whose worker
+    resets some of them pause meanwhile. For simulators that take long to reset; NextStep only."""
 
     spares: int = 0
     """Workers that are started beforehand, and take the place of those that fail: for simulators
@@ -73,6 +77,8 @@ class ProcessConfig:
     def __post_init__(self) -> None:
         if self.on_restart not in ON_RESTART:
             raise BadConfig(f"on_restart is {self.on_restart!r}; it may be one of: {ON_RESTART}.")
+        if self.on_reset not in ON_RESET:
+            raise BadConfig(f"on_reset is {self.on_reset!r}; it may be one of: {ON_RESET}.")
         if self.spares < 0:
             raise BadConfig(f"spares is {self.spares}; it must be 0 or larger.")
         for name in ("workers", "max_chunk"):

@@ -49,6 +49,7 @@ class LocalEngine:
         self.buffer = 0
         self.exec_times = Times()
         self.last_exec_s = 0.0
+        self.paused_rows = 0
         self._slices = [slice(a, a + n) for a, n in zip(starts, sizes, strict=True)]
         self._autoresets = [
             Autoreset(group, [t.rows_of(rows) for t in self.buffers], mode, rows.start)

@@ -24,6 +24,7 @@ from maniple.engine.channel import ChannelTimeout, pack
 from maniple.engine.config import ProcessConfig
 from maniple.engine.questions import ask
 from maniple.engine.replacements import Replacements
+from maniple.engine.resets_beside import begin_resets, end_resets
 from maniple.engine.slab import Slab, SlabShape
 from maniple.engine.stats import Times
 from maniple.engine.worker import CHUNK, RESET, STEP
@@ -46,6 +47,11 @@ class ProcessEngine:
             raise BadConfig(
                 f"{config.workers} workers for {num_envs} environments; use at most {num_envs}."
             )
+        if config.on_reset == "mask" and mode is not AutoresetMode.NEXT_STEP:
+            raise BadConfig(
+                f"on_reset='mask' lets rows pause until they are reset, which {mode.value} has no "
+                "place for: leave it out, or autoreset_mode."
+            )
         self.num_envs = num_envs
         self.workers = config.workers
         self.mode = mode
@@ -53,6 +59,8 @@ class ProcessEngine:
         self.buffer = 0
         self.exec_times = Times()
         self.last_exec_s = 0.0
+        self.paused_rows = 0
+        """Rows that took no step in the last one, and did not fail either."""
         self._seeds: list[int | None] = [None] * num_envs
         self._row_infos: dict[int, dict[str, Any]] = {}
         self._finals: list[Final] = []
@@ -162,14 +170,14 @@ class ProcessEngine:
 
     def step(self, actions: NDArray) -> None:
         """Take one action in every row."""
-        slab = self._begin()
+        slab = self._begin(beside_resets=True)
         self._swap_buffers()
         slab.actions[:, 0] = actions
         self._order_all(STEP, 1)
 
     def chunk(self, actions: NDArray) -> None:
         """Take K actions in every row."""
-        slab = self._begin()
+        slab = self._begin(beside_resets=True)
         length = actions.shape[1]
         if length > self.config.max_chunk:
             raise BadConfig(
@@ -256,14 +264,22 @@ class ProcessEngine:
             raise BadConfig(f"Rows {names} are on their way: recv() them before anything else.")
 
     def _order_all(self, opcode: int, length: int) -> None:
+        masks_resets = self.config.on_reset == "mask"
+        if masks_resets:
+            self._replacements.replace_all(end_resets(self._pool, self._handles))
         ordered, lost, paused = [], [], []
         for handle in self._handles:
             if handle.owed is not None:
                 lost.append(handle)
-            elif handle.is_ready or self._is_back(handle):
-                ordered.append(handle)
-            else:
+            elif handle.is_resetting:
                 paused.append(handle)
+            elif handle.is_ready:
+                ordered.append(handle)
+            elif self._is_back(handle) and masks_resets:
+                begin_resets(self._pool, [handle])
+                paused.append(handle)
+            else:
+                (ordered if handle.is_ready else paused).append(handle)
         due = self._pool.deadline()
         for handle in ordered:
             self._pool.post(handle, opcode, self.buffer, due, length)
@@ -275,6 +291,10 @@ class ProcessEngine:
             self._report_lost(handle)
         if self._refusal is not None:
             self._raise_refusal()
+        if masks_resets:
+            ended = np.logical_or(*self.buffers[self.buffer].ends)
+            due = [h for h in ordered if h.is_ready and ended[h.rows].any()]
+            begin_resets(self._pool, due)
 
     def each_row(self, what: str, name: str, args: tuple, kwargs: dict, values: Any = None) -> list:
         """Get, set or call an attribute in every row."""
@@ -341,23 +361,26 @@ class ProcessEngine:
             "restarts": sum(handle.restarts for handle in self._handles),
         }
 
-    def _begin(self) -> Slab:
+    def _begin(self, beside_resets: bool = False) -> Slab:
         """Forget what the last call reported; make good what an interrupt left undone."""
         pool = self._pool
         pool.check_owner()
         for handle in self._handles:
-            if not (handle.is_sent or pool.is_settled(handle)):
-                self._settle()
+            is_wanted = handle.is_sent or (beside_resets and handle.is_resetting)
+            if not (is_wanted or pool.is_settled(handle)):
+                self._settle(beside_resets)
                 break
+        self.paused_rows = 0
         self._row_infos.clear()
         self._finals.clear()
         self._refusal = None
         return self._slab
 
-    def _settle(self) -> None:
+    def _settle(self, beside_resets: bool) -> None:
         """Wait for orders that nobody waits for any more, and drop what comes of them."""
         pool = self._pool
         left = [h for h in self._handles if not (h.is_sent or pool.is_settled(h))]
+        left = [h for h in left if not (beside_resets and h.is_resetting)]
         for handle in left:
             pool.resume(handle)
         failures = {h: "interrupted" for h in left if h.channel is None or not h.channel.is_whole}
@@ -367,6 +390,7 @@ class ProcessEngine:
             if handle not in failures:
                 try:
                     pool.collect(handle)
+                    handle.is_resetting = False
                 except (EOFError, ChannelTimeout) as error:
                     failures[handle] = how_it_failed(error)
         self._replacements.replace_all(failures)
@@ -386,7 +410,8 @@ class ProcessEngine:
                 else:
                     longest = max(longest, pool.exec_ns(handle))
         self.last_exec_s = longest * 1e-9
-        self.exec_times.add(self.last_exec_s)
+        if handles:
+            self.exec_times.add(self.last_exec_s)
         if failures:
             self._replacements.replace_all(failures)
             for handle in failures:
@@ -453,13 +478,19 @@ class ProcessEngine:
         return handle.is_ready
 
     def _pause(self, handle: WorkerHandle) -> None:
-        """Repeat the rows of a worker that is not back yet."""
+        """Repeat the rows of a worker that is not back yet, or that resets some of them."""
+        self.paused_rows += handle.num_rows
+        why = "resetting" if handle.is_resetting else "worker_restarting"
         handle.buffer = self.buffer
         self._show_last_good(handle)
         handle.good_buffer = self.buffer
-        self.buffers[self.buffer].truncated[handle.rows] = False
+        now = self.buffers[self.buffer]
+        now.truncated[handle.rows] = False
+        # What the last step earned or solved was told with it.
+        for array in now.extras.arrays.values():
+            array[handle.rows] = 0
         for row in range(handle.rows.start, handle.rows.stop):
-            self._row_infos[row] = {"worker_restarting": True}
+            self._row_infos[row] = {why: True}
 
 
 def _info(data: bytes) -> dict[str, Any]:

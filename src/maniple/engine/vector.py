@@ -40,6 +40,7 @@ class Engine(Protocol):
     buffer: int
     exec_times: Times
     last_exec_s: float
+    paused_rows: int
 
     def reset(self, mask: NDArray[np.bool_], seeds: Sequence, options: dict) -> None: ...
     def step(self, actions: NDArray) -> None: ...
@@ -151,7 +152,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         start = perf_counter()
         self._check_ready(self._everyone)
         self._engine.step(self._check(actions, self._lead))
-        self._env_steps += self.num_envs
+        self._env_steps += self.num_envs - self._engine.paused_rows
         result = self._result()
         self._transport_times.add(perf_counter() - start - self._engine.last_exec_s)
         return result

@@ -66,7 +66,7 @@ class Waiting:
         start = perf_counter_ns()
         failures = self._spin_and_sleep(handles, enough, start + self._spin_ns)
         if enough is not None:
-            failures |= self._overdue(handles)
+            failures |= self.overdue(handles)
         # Spin a little longer than answers usually take. Slow simulators get the shortest spin: a
         # wake-up does not make their steps noticeably longer.
         took = perf_counter_ns() - start
@@ -75,7 +75,7 @@ class Waiting:
         self._spin_ns = max(SPIN_NS, 2 * self._usual_ns) if is_quick else SPIN_NS
         return failures
 
-    def _overdue(self, handles: list[WorkerHandle]) -> dict[WorkerHandle, str]:
+    def overdue(self, handles: list[WorkerHandle]) -> dict[WorkerHandle, str]:
         """Return workers that nobody waits for at present, and that will not answer any more."""
         found, now = {}, monotonic()
         for handle in handles:

@@ -27,7 +27,7 @@ from maniple.engine.reexec import reexec
 from maniple.engine.slab import Slab, SlabShape
 
 # Orders.
-STEP, CHUNK, RESET, ASK, CLOSE = 1, 2, 3, 4, 5
+STEP, CHUNK, RESET, ASK, CLOSE, PREPARE = 1, 2, 3, 4, 5, 6
 STACK_SIGNAL = signal.SIGUSR1
 """Writes the Python stack into the crash log, even while the GIL is held."""
 
@@ -182,6 +182,9 @@ class _Worker:
                 self._reset(buffer, order)
             elif opcode == ASK:
                 return self._answer(order)
+            elif opcode == PREPARE:
+                autoreset.prepare()
+                return None
         except ManipleError as error:
             # The caller's mistake, not the simulator's: the worker goes on.
             return pack(("refused", _pack_error(error)))

@@ -35,6 +35,8 @@ class WorkerHandle:
         """Why its rows were lost, as long as no step has reported that."""
         self.is_sent = False
         """Whether an order of send() waits for recv()."""
+        self.is_resetting = False
+        """Whether it resets rows while those of the other workers go on."""
         self.is_ready = False
         self.is_alive = False
         self.is_known_dead = False
@@ -87,7 +89,7 @@ class WorkerHandle:
     def close_descriptors(self) -> None:
         """Close every descriptor of the process."""
         process, self._process = self._process, None
-        self.is_alive = self.is_ready = False
+        self.is_alive = self.is_ready = self.is_resetting = False
         self.channel = self.wake = None
         self.pidfd = -1
         if process is not None:

@@ -54,6 +54,7 @@ class WorkerPool:
         self._waiting = Waiting(self.handles)
         self.wait, self.wake = self._waiting.wait, self._waiting.wake
         self.has_answered = self._waiting.has_answered
+        self.overdue = self._waiting.overdue
 
     def share(self, slab: Slab) -> None:
         """Use a slab from now on."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.core.faults import lost_rows
+from maniple.core.faults import lost_rows, waiting_after
 from maniple.core.random_actions import random_actions
 from maniple.data.frame_stack import FrameStack
 from maniple.learn.cluster import Cluster, ClusterConfig, ClusterError
@@ -71,17 +71,16 @@ class Actor:
             seen, reward, terminated, truncated, info = self.envs.step(action)
             self._obs = dict(self.envs.named(seen))
             ended = terminated | truncated
-            self._seen = self.frames.push(self._obs, ended)
-            self.stats.add(reward, ended, info)
             lost = lost_rows(info)
+            self._seen = self.frames.push(self._obs, ended, lost)
+            self.stats.add(reward, ended, info)
             usable = ~waiting if lost is None else ~(waiting | lost)
             step = (action, reward.astype(np.float32), terminated, ended, usable)
             for name, value in zip(rows, step, strict=True):
                 rows[name].append(np.array(value))
             for name, array in self._obs.items():
                 obs[name].append(array.copy())
-            # A row that pauses while its worker comes back still waits for its reset.
-            waiting = ended if lost is None else ended | (waiting & lost)
+            waiting = waiting_after(ended, waiting, lost)
             self.steps += self.envs.num_envs
         arrays = {f"obs.{name}": np.stack(frames) for name, frames in obs.items()}
         return arrays | {name: np.stack(values) for name, values in rows.items()}, waiting

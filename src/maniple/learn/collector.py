@@ -60,9 +60,9 @@ class Collector:
         assert self._wait is not None, "begin_step() comes first"
         obs, reward, terminated, truncated, info = self._wait()
         self.obs = dict(self.envs.named(obs))
-        ended = terminated | truncated
-        self.learner.add(action, reward, terminated, truncated, self.obs, lost_rows(info))
-        self._seen = self._frames.push(self.obs, ended)
+        ended, lost = terminated | truncated, lost_rows(info)
+        self.learner.add(action, reward, terminated, truncated, self.obs, lost)
+        self._seen = self._frames.push(self.obs, ended, lost)
         self._stats.add(reward, ended, info)
 
     def metrics(self) -> dict[str, float]:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maniple.core.faults import lost_rows, waiting_after
+
 KEPT = 100
 
 
@@ -36,7 +38,7 @@ class EpisodeStats:
             self.episodes += 1
         over = ended | self._waiting
         self._sum[over], self._length[over], self._won[over] = 0.0, 0, False
-        self._waiting = ended & playing
+        self._waiting = waiting_after(ended, self._waiting, lost_rows(info))
 
     def summary(self) -> dict[str, float]:
         """Means over the last episodes; nothing before the first one ended."""

@@ -32,7 +32,7 @@ def train(
             while run.goes_on():
                 action = collector.act()
                 collector.begin_step(action)
-                learner.update(envs.num_envs)
+                learner.update(learner.moved)
                 collector.end_step(action)
                 run.tick()
             return run.finish()

@@ -51,6 +51,10 @@ class OffPolicyLearner:
             demos = self._arriving.ring
         self._mix = DemoMix(self.replay, demos, config.demos.demo_share)
         self.steps = 0
+        self.moved = rows
+        """Rows that took a step in the last vector step; the others paused, or failed."""
+        # Ranks update together: what they count must not depend on what only one of them met.
+        self._is_alone = ranks.world_size == 1
         self._config = config
         self._due = Ratio(replay.utd_ratio / replay.steps_per_update)
         self._metrics: dict[str, float] = {}
@@ -66,7 +70,10 @@ class OffPolicyLearner:
     def add(self, action, reward, terminated, truncated, next_obs, lost=None) -> None:
         """Remember one vector step."""
         self.replay.add(action, reward, terminated, truncated, next_obs, lost)
-        self.steps += len(reward)
+        self.moved = len(reward)
+        if lost is not None and self._is_alone:
+            self.moved -= int(lost.sum())
+        self.steps += self.moved
 
     def newest(self) -> dict[str, NDArray]:
         """Return the observation that has no action yet."""
