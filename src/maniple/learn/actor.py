@@ -17,7 +17,7 @@ from maniple.data.frame_stack import FrameStack
 from maniple.learn.cluster import Cluster, ClusterConfig, ClusterError
 from maniple.learn.config import TrainConfig, config_of
 from maniple.learn.episode_stats import EpisodeStats
-from maniple.learn.make import make_agent, make_envs, stack_of
+from maniple.learn.make import make_agent, make_training_envs, stack_of
 from maniple.run.stop import Stop
 
 
@@ -36,7 +36,7 @@ class Actor:
             num_envs=here.num_envs, engine=here.engine, workers=here.workers
         )
         self._seed = int(self.name[:7], 16)
-        self.envs = make_envs(self.config, here.num_envs)
+        self.envs = make_training_envs(self.config, here.num_envs)
         layout, action = self.envs.layout, self.envs.action_spec
         self.agent = make_agent(self.config, layout, action, self._seed)
         self.frames = FrameStack(layout, stack_of(self.config.agent))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from maniple.learn.collector import Collector
 from maniple.learn.config import TrainConfig
-from maniple.learn.make import device_of, make_envs, make_run
+from maniple.learn.make import device_of, make_run, make_training_envs
 from maniple.learn.off_policy import OffPolicyLearner
 from maniple.run.ranks import Ranks
 from maniple.run.run import Listen, Result
@@ -23,7 +23,7 @@ def train(
     """Train until the end that the config names; under torchrun on every rank together."""
     ranks, envs = Ranks(device_of(config.machine.device)), None
     try:
-        envs = make_envs(config, config.machine.num_envs)
+        envs = make_training_envs(config, config.machine.num_envs)
         learner = OffPolicyLearner(config, envs.layout, envs.action_spec, envs.num_envs, ranks)
         collector = Collector(envs, learner, config, ranks)
         with collector, make_run(config, run_dir, ranks, resume, listen, stop) as run:

@@ -95,6 +95,15 @@ def make_envs(config: TrainConfig, num_envs: int, **more: Any) -> Any:
     return make_vec(task, num_envs, **options)
 
 
+def make_training_envs(config: TrainConfig, num_envs: int) -> Any:
+    """Make the environments that a learner plays in: a slow simulator's reset stops no other row.
+
+    Not for evaluation: it begins every episode itself, with a seed of its own.
+    """
+    is_slow = config.machine.backend == "rlbench"
+    return make_envs(config, num_envs, **({"on_reset": "mask"} if is_slow else {}))
+
+
 def make_agent(
     config: TrainConfig, layout: Layout, action: ArraySpec, noise_seed: int | None = None
 ) -> Any:

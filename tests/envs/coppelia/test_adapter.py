@@ -15,6 +15,7 @@ from rlbench_fixtures import HAS_XVFB, STANDIN, coppelia, install, make, version
 import maniple
 from maniple.core.errors import BadAction, BadConfig, ManipleError, WorkerDied
 from maniple.learn.config import preset
+from maniple.learn.make import make_envs, make_training_envs
 from maniple.registry import recipe
 from maniple.sim.xvfb import SOCKETS
 
@@ -383,6 +384,16 @@ def test_training_begins_with_settings_that_can_be_learned(coppelia):
     assert preset("sac", "EmptyDishwasher", "rlbench").env.control == "delta_position"
     bc = preset("bc", "OpenDrawer", "rlbench")
     assert bc.demos.demos == config.demos.demos == 0 and bc.env.control is None
+
+
+def test_a_reset_stops_no_other_row_in_training(coppelia):
+    """Evaluation begins every episode itself, and would reset twice."""
+    config = preset("sac", "OpenDrawer", "rlbench").replace(num_envs=2)
+    for made, expected in ((make_training_envs, "mask"), (make_envs, "block")):
+        envs = made(config, 2)
+        assert envs._engine.config.on_reset == expected
+        envs.reset(seed=0)
+        envs.close()
 
 
 def test_both_backends_observe_the_same(make):
