@@ -38,6 +38,7 @@ def faults(draw: random.Random, until: float) -> dict:
             workers=draw.choice((1, 2, 4)),
             spares=spare,
             autoreset_mode=mode,
+            on_reset=draw.choice(("block", "mask")) if mode == "NextStep" else "block",
             **OPTIONS,
         )
         envs.reset(seed=draw.randrange(1000))
@@ -60,9 +61,13 @@ def faults(draw: random.Random, until: float) -> dict:
                 lost = np.zeros(ROWS, bool)
                 for key in told:
                     lost |= info[f"_{key}"]
+                paused = info.get("_resetting", np.zeros(ROWS, bool))
                 for row in range(ROWS):
                     now, before = float(obs["count"][row, 0]), expected[row]
-                    if truncated[row]:
+                    if paused[row]:
+                        assert before is None or now == before, (row, now, before)
+                        assert not truncated[row] and reward[row] == 0
+                    elif truncated[row]:
                         assert lost[row] or mode == "SameStep", (row, info)
                         assert reward[row] == 0
                         expected[row] = 0.0 if mode == "SameStep" else None
@@ -99,9 +104,11 @@ def faults(draw: random.Random, until: float) -> dict:
 
 def _after_loss(envs, expected):
     """Read where every row is from a step that reports a loss."""
-    obs, _, _, truncated, _ = envs.step(QUIET)
+    obs, _, _, truncated, info = envs.step(QUIET)
+    paused = info.get("_resetting", np.zeros(ROWS, bool))
     return [
-        None if truncated[row] and envs.metadata["autoreset_mode"].value == "NextStep"
+        expected[row] if paused[row]
+        else None if truncated[row] and envs.metadata["autoreset_mode"].value == "NextStep"
         else float(obs["count"][row, 0])
         for row in range(ROWS)
     ]  # fmt: skip
@@ -117,7 +124,10 @@ def interrupts(draw: random.Random, until: float) -> dict:
     tries = hits = 0
     while time.monotonic() < until:
         ballast = draw.choice((0, 1000, 200_000))
-        envs = maniple.make_vec(lambda b=ballast: Telling(b), ROWS, workers=2, **OPTIONS)
+        on_reset = draw.choice(("block", "mask"))
+        envs = maniple.make_vec(
+            lambda b=ballast: Telling(b), ROWS, workers=2, on_reset=on_reset, **OPTIONS
+        )
         envs.reset(seed=0)
         quiet = np.zeros((ROWS, 1), np.float32)
         acts = [

@@ -1,7 +1,11 @@
 """Messages name what was found and what to do."""
 
+import pickle
+
+import gymnasium
 import pytest
 
+from maniple.core import errors
 from maniple.core.errors import MissingExtra, closest, unknown
 from maniple.core.optional import require
 
@@ -30,3 +34,20 @@ def test_missing_package_names_its_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "gsplat", None)
     with pytest.raises(MissingExtra, match=r"\.\[cuda\]"):
         require("gsplat")
+
+
+@pytest.mark.parametrize("name", [n for n, c in vars(errors).items() if isinstance(c, type)])
+def test_every_error_is_made_from_its_line(name):
+    """Gymnasium raises type(error)(text) again, and pickle makes errors of workers again."""
+    kind = getattr(errors, name)
+    if issubclass(kind, errors.ManipleError):
+        assert str(kind("what happened")) == "what happened"
+        again = pickle.loads(pickle.dumps(kind("what happened")))  # noqa: S301
+        assert str(again) == "what happened"
+
+
+def test_an_unknown_option_passes_through_gymnasium():
+    import maniple  # noqa: F401
+
+    with pytest.raises(TypeError, match="Did you mean cameras"):
+        gymnasium.make("so101/Reach-v0", camras=("front",))

@@ -1,5 +1,10 @@
 """What other people's code asks of our environments: LeRobot, TorchRL, Stable-Baselines3."""
 
+import os
+import subprocess
+import sys
+
+import doc_blocks
 import gymnasium
 import numpy as np
 import pytest
@@ -114,3 +119,30 @@ def test_cameras_have_their_own_names():
     suites = make_env("PiperMobileRobot-v0", image_size=(16, 16), renderer="fast")
     obs, _ = suites["PiperMobileRobot-v0"][0].reset(seed=0)
     assert set(obs["pixels"]) == {"3rd", "wrist"}
+
+
+def interpreter_with(library):
+    """An interpreter that has a library; None: nobody named one."""
+    for python in (sys.executable, *os.environ.get("MANIPLE_LIBRARIES", "").split(os.pathsep)):
+        if python and not subprocess.run([python, "-c", f"import {library}, maniple"],
+                                         capture_output=True).returncode:  # fmt: skip
+            return python
+    return None
+
+
+@pytest.mark.parametrize("library", ["torchrl.envs", "skrl.envs", "ray.rllib"])
+def test_the_page_about_a_library(library, tmp_path):
+    """The lines that docs/how-to/other-libraries.md shows."""
+    page = doc_blocks.ROOT / "docs/how-to/other-libraries.md"
+    (block,) = [b for b in doc_blocks.blocks(page) if f"from {library}" in b.code]
+    if (python := interpreter_with(library)) is None:
+        pytest.skip(f"no interpreter in MANIPLE_LIBRARIES has {library}")
+    words = [python, "-c", block.code]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_vector_environment_says_how_it_resets(make_vec):
+    """TorchRL looks at this attribute, as Gymnasium's own vector environments have it."""
+    envs = make_vec("so101/Reach-v0", 2, autoreset_mode="Disabled")
+    assert envs.autoreset_mode is gymnasium.vector.AutoresetMode.DISABLED

@@ -192,6 +192,15 @@ def test_a_reset_by_hand_waits_for_the_one_under_way(envs):
     assert not (terminated | truncated).any()
 
 
+def test_infos_come_with_the_step_that_shows_the_reset(envs):
+    """Not with a reset of other rows that came in between."""
+    envs.step(acts(END, GO))
+    _, info = envs.reset(options={"reset_mask": np.array([False, True])})
+    assert info["_began"].tolist() == [False, True]
+    *_, info = envs.step(acts(GO, GO))
+    assert info["_began"].tolist() == [True, False] and info["began"][0] == 1
+
+
 def test_questions_wait_too(envs):
     envs.step(acts(END, GO))
     assert envs.get_attr("episode") == (1, 0)

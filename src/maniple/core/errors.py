@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 
 class ManipleError(Exception):
-    """A mistake of the user's or of the machine's, described in one readable line."""
+    """A mistake of the user's or of the machine's, described in one readable line.
+
+    Every kind is made from that line alone: Gymnasium and pickle make them again from it.
+    """
 
 
 class UnknownName(ManipleError, KeyError):
@@ -29,13 +32,6 @@ class BadConfig(ManipleError, ValueError):
 
 class UnknownOption(BadConfig, TypeError):
     """A keyword argument that nothing takes; a TypeError, by which libraries probe for options."""
-
-    def __init__(self, name: str, known: Iterable[str], who: str = "There is") -> None:
-        known = list(known)
-        super().__init__(
-            f"{who} no option {name!r} (unexpected keyword argument {name!r})."
-            f"{closest(name, known)} Options are: {', '.join(known)}."
-        )
 
 
 class BadModel(ManipleError, ValueError):
@@ -102,6 +98,15 @@ def unknown(kind: str, word: str, known: Iterable[str], listing: str) -> Unknown
     """
     return UnknownName(
         f"No {kind} is named {word!r}.{closest(word, known)} List them all with {listing}."
+    )
+
+
+def unknown_option(name: str, known: Iterable[str], who: str = "There is") -> UnknownOption:
+    """Make the error for a keyword argument that nothing takes."""
+    known = list(known)
+    return UnknownOption(
+        f"{who} no option {name!r} (unexpected keyword argument {name!r})."
+        f"{closest(name, known)} Options are: {', '.join(known)}."
     )
 
 

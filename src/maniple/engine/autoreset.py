@@ -48,6 +48,7 @@ class Autoreset:
         """Rows that the present step resets instead of stepping them."""
         self._prepared = np.zeros(self.rows, np.bool_)
         """Rows that were reset ahead of the step that shows it."""
+        self._prepared_infos: dict[int, dict[str, Any]] = {}
         self._aside: StepArrays | None = None
 
     def wait_for_reset(self, seeds: Sequence[int | None]) -> None:
@@ -120,6 +121,8 @@ class Autoreset:
         self.group.bind(self._aside)
         self._reset_waiting()
         self.group.report()
+        # They belong to the step that shows the reset, whatever is asked in between.
+        self._prepared_infos |= self.group.row_infos()
         self._prepared |= self._ended
 
     def step(self, buffer: int, actions: NDArray) -> None:
@@ -198,6 +201,10 @@ class Autoreset:
             )
         self._waited = self._ended.copy()
         self._reset_waiting()
+        for row, info in self._prepared_infos.items():
+            if self._prepared[row]:
+                self._row_infos[row] = info
+        self._prepared_infos.clear()
         self._prepared[:] = False
         return ~self._ended
 

@@ -83,6 +83,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self.observation_space = batch_space(contract.observation_space, self.num_envs)
         self.action_space = batch_space(contract.action_space, self.num_envs)
         self.metadata = {**contract.metadata, "autoreset_mode": mode}
+        self.autoreset_mode = mode
         self.render_mode = contract.render_mode
         self.layout = contract.observation
         # From the space, not the check: a pose out of reach passes, and is reported as invalid.

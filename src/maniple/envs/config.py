@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from math import isfinite
 from pathlib import Path
 
-from maniple.core.errors import BadConfig, UnknownOption, closest
+from maniple.core.errors import BadConfig, closest, unknown_option
 from maniple.core.spec import IMAGE_KINDS, check_picture_size
 from maniple.sim.control.control import CONTROLS
 from maniple.sim.perturbation import checked
@@ -165,7 +165,7 @@ class EnvConfig:
         known = [f.name for f in fields(cls)]
         for name in options:
             if name not in known:
-                raise UnknownOption(name, known)
+                raise unknown_option(name, known)
         return cls(**options)
 
 

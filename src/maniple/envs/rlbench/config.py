@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from maniple.core.errors import BadConfig, UnknownOption, closest
+from maniple.core.errors import BadConfig, closest, unknown_option
 from maniple.core.spec import check_picture_size
 from maniple.envs.rlbench.names import SHAPED, find_task
 
@@ -152,7 +152,7 @@ class RLBenchConfig:
         known = [f.name for f in fields(cls) if f.name != "task"]
         for name in options:
             if name not in known:
-                raise UnknownOption(name, known, "The backend rlbench has")
+                raise unknown_option(name, known, "The backend rlbench has")
         return cls(task, **options)
 
 
