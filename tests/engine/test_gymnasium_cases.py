@@ -116,3 +116,52 @@ def test_views_into_the_slab(make_vec):
     assert np.array_equal(obs, kept) and not np.shares_memory(obs, after)
     with pytest.raises(ValueError, match="read-only"):
         obs[0] = 1
+
+
+def of(**spaces_of_env):
+    """An environment with other spaces."""
+    return type("Other", (Nested,), spaces_of_env)
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "says"),
+    [
+        (of(action_space=spaces.Dict(a=spaces.Discrete(2), b=spaces.Discrete(2))), {}, "2 parts"),
+        (of(action_space=spaces.Tuple([spaces.Discrete(2)] * 2)), {}, "2 parts"),
+        (of(observation_space=spaces.Text(5)), {}, "Text space"),
+        (of(observation_space=spaces.Sequence(spaces.Discrete(2))), {}, "Sequence space"),
+        (of(observation_space=spaces.Graph(spaces.Discrete(2), None)), {}, "Graph space"),
+        (of(observation_space=spaces.OneOf([spaces.Discrete(2)])), {}, "OneOf space"),
+        ([Nested, Nested], {}, "neither a task's id nor a function"),
+        (Nested, {"observation_mode": "different"}, "no option 'observation_mode'"),
+        (Nested, {"shared_memory": True}, "no option 'shared_memory'"),
+        (lambda size=3: Nested(), {"sise": 4}, "Did you mean size"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(make, options, says):
+    """The table in docs/reference/vector-env.md."""
+    with pytest.raises(BadConfig, match=says):
+        maniple.make_vec(make, 2, **options)
+
+
+WRAPPERS = {
+    "RecordEpisodeStatistics": (), "DictInfoToList": (), "NormalizeReward": (),
+    "FlattenObservation": (), "FilterObservation": (["tip_pos"],), "ClipAction": (),
+    "RescaleAction": (-2.0, 2.0), "ClipReward": (-1.0, 1.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRAPPERS)
+def test_gymnasiums_vector_wrappers_give_what_they_give_around_their_own(name, make_vec):
+    def play(envs):
+        envs = getattr(gymnasium.wrappers.vector, name)(envs, *WRAPPERS[name])
+        envs.action_space.seed(3)
+        found = [envs.reset(seed=4)[0]]
+        for _ in range(8):
+            found.append(envs.step(envs.action_space.sample())[:4])
+        return found
+
+    mine = play(make_vec("so101/Reach-v0", 3, max_episode_steps=5))
+    single = gymnasium.make("so101/Reach-v0", max_episode_steps=5).spec
+    theirs = play(SyncVectorEnv([lambda: gymnasium.make(single)] * 3))
+    assert all(same(a, b) for a, b in zip(mine, theirs, strict=True))

@@ -293,8 +293,7 @@ class ProcessEngine:
             self._raise_refusal()
         if masks_resets:
             ended = np.logical_or(*self.buffers[self.buffer].ends)
-            due = [h for h in ordered if h.is_ready and ended[h.rows].any()]
-            begin_resets(self._pool, due)
+            begin_resets(self._pool, [h for h in ordered if h.is_ready and ended[h.rows].any()])
 
     def each_row(self, what: str, name: str, args: tuple, kwargs: dict, values: Any = None) -> list:
         """Get, set or call an attribute in every row."""
