@@ -111,7 +111,7 @@ def _count(run: Counter[str], not_run: Counter[str], kind: str, reason: str | No
         not_run[reason] += 1
 
 
-def told() -> str:
+def summary() -> str:
     """Return the census in words."""
     run, not_run = census()
     lines = [f"run by tests: {', '.join(f'{n} {kind}' for kind, n in sorted(run.items()))}"]
@@ -121,4 +121,4 @@ def told() -> str:
 
 
 if __name__ == "__main__":
-    print(told())
+    print(summary())

@@ -84,7 +84,7 @@ def test_every_block_is_run_or_says_why_not(capsys):
         assert not loose, f"{where}: put code into a fence with its language: {loose[0].strip()}"
     run, not_run = doc_blocks.census()
     with capsys.disabled():
-        print(f"\n{doc_blocks.told()}")
+        print(f"\n{doc_blocks.summary()}")
     assert run["commands"] > 50 and run["python blocks"] > 30
     assert all(len(reason) > 5 for reason in not_run)
 

@@ -34,7 +34,7 @@ def evaluate_perturbed(options: Options) -> dict[str, Any]:
             make_folder(path.parent, flag)
     asked = conditions(options.perturb)
     subjects = (str(options.checkpoint), *options.also)
-    # All of them first: a mistake in the last is told before the first is judged.
+    # All of them first: a mistake in the last is reported before the first is played.
     asked_of = Asked(options.states, options.prompt, _port_settings(options))
     players = [find_player(what, options.policy, not options.latest, asked_of) for what in subjects]
     judged = []
@@ -53,12 +53,12 @@ def evaluate_perturbed(options: Options) -> dict[str, Any]:
             write_page(judged, options.page)
     for file in files if not options.json else ():
         print(f"look at  {file}")
-    told = [{"task": o.task, "policy": o.policy, "results": o.rows()} for o in judged]
-    first = {**told[0], **judged[0].rows()[0]}
+    answers = [{"task": o.task, "policy": o.policy, "results": o.rows()} for o in judged]
+    first = {**answers[0], **judged[0].rows()[0]}
     names = ("task", "policy", "success_rate", "success_ci95", "episodes", "return_mean")
     return {
         **{name: first[name] for name in names},
-        "judged": told, "files": [str(file) for file in files],
+        "judged": answers, "files": [str(file) for file in files],
     }  # fmt: skip
 
 
@@ -140,8 +140,8 @@ def _check_end(envs: Any, task: str) -> None:
 
 def _show(judged: Judged) -> None:
     from maniple.cli.table import lines
-    from maniple.report.perturbed_page import HEAD, told
+    from maniple.report.perturbed_page import HEAD, table_row
 
     print(f"{judged.task}, {judged.policy}, {judged.results[CLEAN].episodes} episodes")
     rows = zip(judged.rows(), judged.results.values(), strict=True)
-    print("\n".join(lines(HEAD, [told(row, result) for row, result in rows])))
+    print("\n".join(lines(HEAD, [table_row(row, result) for row, result in rows])))

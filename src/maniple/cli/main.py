@@ -136,7 +136,7 @@ def _run(words: list[str]) -> int:
         description=VERBS[verb][1],
     )
     answer = module.run(options)
-    # Where ranks of our own were started, the first of them has told.
+    # Where ranks of our own were started, the first of them has said it.
     if options.json and not answer.get("is_told"):
         print(json.dumps(answer))
     if answer.get("is_stopped"):

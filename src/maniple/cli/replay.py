@@ -312,8 +312,8 @@ def _write_dataset(folder: Path, numbers: list[int], options: Options, out: Path
                 settings["image_size"] = origin.settings["image_size"]
             with closing(make_group(task, settings, 1)) as group:
                 if writer is None:
-                    told = origin_of(task, group.contract.metadata)
-                    made = DatasetWriter(out, origin.fps, origin.robot, told)
+                    described = origin_of(task, group.contract.metadata)
+                    made = DatasetWriter(out, origin.fps, origin.robot, described)
                     writer = stack.enter_context(made)
                 writer.add(Redrawing(group, trajectories).episodes()[0])
             if tick:

@@ -485,7 +485,7 @@ class ProcessEngine:
         handle.good_buffer = self.buffer
         now = self.buffers[self.buffer]
         now.truncated[handle.rows] = False
-        # What the last step earned or solved was told with it.
+        # What the last step earned or solved was reported with it.
         for array in now.extras.arrays.values():
             array[handle.rows] = 0
         for row in range(handle.rows.start, handle.rows.stop):

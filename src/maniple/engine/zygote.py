@@ -287,7 +287,7 @@ def _serve(fd: int, parent: int, preload: Sequence[str]) -> None:
                 fds.append(os.pidfd_open(pid))
                 _reply(channel, ("forked", request, pid), fds[-1:])
             except OSError as error:
-                # A limit of processes or descriptors: the parent is told, and goes on.
+                # A limit of processes or descriptors: the parent learns of it, and goes on.
                 _reply(channel, ("failed", request, error.errno))
             for used in fds:
                 os.close(used)

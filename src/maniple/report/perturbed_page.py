@@ -39,7 +39,7 @@ class Judged:
         return compare(outcomes(self.results[CLEAN]), outcomes(self.results[condition]))
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return everything that is to be told, one condition each."""
+        """Return everything that was measured, one condition each."""
         return [self._row(name, result) for name, result in self.results.items()]
 
     def _row(self, name: str, result: Evaluation) -> dict[str, Any]:
@@ -55,7 +55,7 @@ class Judged:
         }  # fmt: skip
 
 
-def told(row: Mapping[str, Any], result: Evaluation) -> tuple[str, ...]:
+def table_row(row: Mapping[str, Any], result: Evaluation) -> tuple[str, ...]:
     """Return a condition's line in a table for people."""
     head = (row["conditions"], rate(result), f"{row['return_mean']:.2f}")
     if "verdict" not in row:
@@ -81,7 +81,7 @@ def write_page(judged: Sequence[Judged], out: Path) -> None:
         for number, one in enumerate(judged):
             page.heading(f"{one.task}, {one.policy}, {one.results[CLEAN].episodes} episodes")
             rows = zip(one.rows(), one.results.values(), strict=True)
-            page.table(HEAD, [told(row, result) for row, result in rows], is_words=True)
+            page.table(HEAD, [table_row(row, result) for row, result in rows], is_words=True)
             if one.sheet is not None:
                 path = Path(folder) / f"{number}.png"
                 save_png(path, one.sheet)

@@ -39,8 +39,8 @@ def find_demos(root: str | Path, task: str) -> list[StoredDemo]:
     root, name = Path(root), find_task(task)
     found = []
     for folder in sorted((root / name).glob("variation*"), key=_number):
-        told = folder / "variation_descriptions.pkl"
-        sentences = _sentences(told) if told.is_file() else ()
+        descriptions = folder / "variation_descriptions.pkl"
+        sentences = _sentences(descriptions) if descriptions.is_file() else ()
         for episode in sorted((folder / "episodes").glob("episode*"), key=_number):
             if (episode / "low_dim_obs.pkl").is_file():
                 found.append(StoredDemo(episode, _number(folder), sentences))

@@ -29,11 +29,11 @@ class Increment(StepControl):
         self._low, self._high = servo_range(model)
         if len(self._base):
             self._yaw = int(model.joint(robot.groups["base"][2]).qposadr[0])
-        told = [
+        steps = [
             f"{part}: " + ", ".join(f"{n} {robot.steps.get(n, STEP):g}" for n in names)
             for part, names in parts.items()
         ]
-        meaning = f"steps of the servo targets, where 1 is (rad or m) {'; '.join(told)}"
+        meaning = f"steps of the servo targets, where 1 is (rad or m) {'; '.join(steps)}"
         if len(self._base):
             meaning += f"; base: ahead ({self._speed[0]:g} m/s), turning ({self._speed[1]:g} rad/s)"
         size = len(joints) + 2 * bool(len(self._base))
