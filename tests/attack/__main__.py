@@ -19,6 +19,7 @@ SHARES = {
     "threads": 1,
     "kills": 3,
     "policy_port": 1,
+    "page_port": 1,
     "files": 3,
     "cli": 6,
 }

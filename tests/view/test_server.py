@@ -70,6 +70,25 @@ def test_others_need_the_token():
     assert not listening() - before
 
 
+def test_a_visitor_who_sends_rubbish_is_one_line(caplog):
+    from websockets.exceptions import ConnectionClosed
+    from websockets.sync.client import connect
+
+    server = PageServer(port=0)
+    try:
+        version = f"viser-v{viser.__version__}"
+        with connect(server.url.replace("http", "ws"), subprotocols=[version]) as visitor:
+            visitor.send(b"\xc1rubbish")
+            with pytest.raises(ConnectionClosed):
+                while True:
+                    visitor.recv(timeout=20)
+        assert urlopen(server.url).status == 200
+    finally:
+        server.close()
+    (line,) = [r for r in caplog.records if "dropped" in r.getMessage()]
+    assert line.exc_info is None and "DecodeError" in line.getMessage()
+
+
 def test_bad_addresses_are_refused():
 
     with socket.socket() as taken:

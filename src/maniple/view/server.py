@@ -18,6 +18,8 @@ from maniple.view.same_origin import only_own_pages
 HERE = "127.0.0.1"
 NOISE = "opening handshake failed"
 """What websockets logs, with a traceback, when a browser opens a connection and thinks again."""
+DROPPED = "connection handler failed"
+"""What it logs when somebody sends what viser cannot read; the connection is closed then."""
 SHORTEST_TOKEN = 16
 
 
@@ -85,6 +87,11 @@ def is_loopback(host: str) -> bool:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
+    """Tell whether a log record is worth a line, which it is made into."""
+    if record.getMessage() == DROPPED and record.exc_info:
+        why = record.exc_info[1]
+        text = f"A visitor was dropped, who sent what the page does not: {type(why).__name__}"
+        record.msg, record.args, record.exc_info, record.exc_text = text, (), None, None
     return record.getMessage() != NOISE
 
 
