@@ -89,7 +89,7 @@ class _view:
         words = ["view", "so101/Reach-v0", "--num-envs", "2", "--port", "0"]
         words += ["--host", "0.0.0.0"] if is_shared else []
         # A file: a pipe that nobody reads would stop a page that writes much.
-        self.said = tempfile.NamedTemporaryFile("w+")
+        self.said = tempfile.NamedTemporaryFile("w+")  # noqa: SIM115
         self.child = subprocess.Popen(
             [sys.executable, "-u", "-m", "maniple", *words], stdout=self.said, stderr=self.said
         )
