@@ -55,8 +55,12 @@ class Unreadable(Telling):
 def check(result, rows):
     """Infos and rewards belong to the observations beside them."""
     obs, reward, _, trunc, info = result
+    paused = info.get("_resetting", np.zeros(rows, bool))
     for row in range(rows):
         if trunc[row]:
+            continue
+        if paused[row]:
+            assert reward[row] == 0 and not info.get("_count", paused * False)[row]
             continue
         if info.get("_count", np.zeros(rows, bool))[row]:
             assert info["count"][row] == obs[row, 0], (row, info["count"], obs.ravel())
