@@ -15,10 +15,10 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig, WorkerDied
-from maniple.core.faults import repeat_and_cut_off
 from maniple.core.group import Contract, Recipe
 from maniple.core.seeds import fresh_seed
 from maniple.core.step import StepArrays
+from maniple.engine import absent_rows
 from maniple.engine.autoreset import Final
 from maniple.engine.channel import ChannelTimeout, pack
 from maniple.engine.config import ProcessConfig
@@ -130,7 +130,8 @@ class ProcessEngine:
             raise WorkerDied(still[0].owed or "")
         for handle in self._handles:
             if handle.owed is not None:
-                self._tell_lost_in_reset(handle, mask)
+                for row, info in absent_rows.cut_off_in_reset(slab, handle, mask).items():
+                    self._row_infos.setdefault(row, {}).update(info)
         self._raise_refusal()
         # Not before there is an episode: many environments are made only to be looked at.
         self._pool.fill_spares()
@@ -154,19 +155,6 @@ class ProcessEngine:
                 failures[handle] = how
         self._replacements.replace_all(failures)
         return list(failures)
-
-    def _tell_lost_in_reset(self, handle: WorkerHandle, mask: NDArray[np.bool_]) -> None:
-        """Report the rows of a worker that was replaced before or in a reset.
-
-        Those that were not reset are cut off, which a reset has no flags for: its info says so, and
-        their next step begins an episode.
-        """
-        now, before = self.buffers[handle.buffer], self.buffers[handle.buffer ^ 1]
-        for row in range(handle.rows.start, handle.rows.stop):
-            if not mask[row]:
-                repeat_and_cut_off(now, before, row)
-            self._row_infos.setdefault(row, {})["worker_restarted"] = handle.owed
-        handle.owed = None
 
     def step(self, actions: NDArray) -> None:
         """Take one action in every row."""
@@ -236,7 +224,7 @@ class ProcessEngine:
         wanted = set(rows.tolist())
         handles = []
         for handle in self._handles:
-            mine = set(range(handle.rows.start, handle.rows.stop))
+            mine = set(handle.row_numbers)
             if not mine & wanted:
                 continue
             if not mine <= wanted:
@@ -284,7 +272,8 @@ class ProcessEngine:
         for handle in ordered:
             self._pool.post(handle, opcode, self.buffer, due, length)
         for handle in paused:
-            self._pause(handle)
+            self.paused_rows += handle.num_rows
+            self._row_infos |= absent_rows.pause(self._slab, handle, self.buffer)
         self._finish(ordered)
         for handle in lost:
             handle.buffer = self.buffer
@@ -436,25 +425,14 @@ class ProcessEngine:
 
     def _report_lost(self, handle: WorkerHandle) -> None:
         """Report the rows of a worker that was replaced as truncated."""
-        self._show_last_good(handle)
-        handle.good_buffer = handle.buffer
-        for row in range(handle.rows.start, handle.rows.stop):
-            self._row_infos[row] = {"worker_restarted": handle.owed}
-        handle.owed = None
+        self._row_infos |= absent_rows.cut_off(self._slab, handle)
         if self.mode is AutoresetMode.SAME_STEP:
             self._restart_at_once(handle)
-
-    def _show_last_good(self, handle: WorkerHandle) -> None:
-        """Fill the rows with the last complete step, as an episode cut off there."""
-        now, before = self.buffers[handle.buffer], self.buffers[handle.buffer ^ 1]
-        repeat_and_cut_off(now, before, handle.rows)
-        self._slab.num_steps[handle.rows] = 0
-        self._slab.final_rows[handle.rows] = False
 
     def _restart_at_once(self, handle: WorkerHandle) -> None:
         """Reset a replacement within the step that lost its rows, as SAME_STEP promises."""
         slab, now = self._slab, self.buffers[handle.buffer]
-        ended = range(handle.rows.start, handle.rows.stop)
+        ended = handle.row_numbers
         finals = [Final(row, now.obs.take(row), now.extras.take(row)) for row in ended]
         row_infos = {row: {"final_info": self._row_infos.pop(row)} for row in ended}
         slab.chosen[handle.rows] = True
@@ -475,21 +453,6 @@ class ProcessEngine:
         if self.config.on_restart == "block" or select.select([handle.channel], [], [], 0)[0]:
             self._replacements.make_ready(handle)
         return handle.is_ready
-
-    def _pause(self, handle: WorkerHandle) -> None:
-        """Repeat the rows of a worker that is not back yet, or that resets some of them."""
-        self.paused_rows += handle.num_rows
-        why = "resetting" if handle.is_resetting else "worker_restarting"
-        handle.buffer = self.buffer
-        self._show_last_good(handle)
-        handle.good_buffer = self.buffer
-        now = self.buffers[self.buffer]
-        now.truncated[handle.rows] = False
-        # What the last step earned or solved was reported with it.
-        for array in now.extras.arrays.values():
-            array[handle.rows] = 0
-        for row in range(handle.rows.start, handle.rows.stop):
-            self._row_infos[row] = {why: True}
 
 
 def _info(data: bytes) -> dict[str, Any]:

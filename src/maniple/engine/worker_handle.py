@@ -64,6 +64,11 @@ class WorkerHandle:
         self.is_alive, self.is_ready, self.is_known_dead = True, False, False
 
     @property
+    def row_numbers(self) -> range:
+        """Its rows, one by one."""
+        return range(self.rows.start, self.rows.stop)
+
+    @property
     def row_names(self) -> str:
         """Its rows, as people write them: 3 or 3-5."""
         first, last = self.rows.start, self.rows.stop - 1
