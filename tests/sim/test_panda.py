@@ -12,7 +12,7 @@ from maniple.sim.control.ik import Kinematics
 from maniple.sim.control.ik_restarts import find_near, solve
 from maniple.sim.control.planning import MOST_RAD_S, timed
 from maniple.sim.control.rrt_connect import connect, is_clear
-from maniple.sim.robots.panda import PANDA
+from maniple.sim.robots.panda import FINGER_SERVO, FINGERS, PANDA
 from maniple.sim.rotation import (
     euler_mat,
     mats_quat,
@@ -73,6 +73,16 @@ def test_the_joints_feel_the_arms_weight():
     data.qpos[:] = row.sim_state["qpos"]
     mujoco.mj_forward(row.model, data)
     np.testing.assert_allclose(obs["joint_forces"], data.qfrc_gravcomp[:7], atol=0.3)
+
+
+def test_touch_forces_are_those_of_the_finger_servos():
+    """They are computed from constants: looking up the servos takes longer than the rest."""
+    env = maniple.make("panda/ReachTarget-v0", control="delta_joint")
+    model = env.unwrapped._group.model
+    for k, name in enumerate(FINGERS):
+        servo = model.actuator(name)
+        assert servo.id == 7 + k and servo.gainprm[0] == FINGER_SERVO[0]
+    env.close()
 
 
 def test_the_wrist_camera_sees_no_palm():
@@ -271,6 +281,15 @@ def test_a_timed_path_keeps_the_speed_limit():
     speed = np.abs(np.diff(points, axis=0)).max(1) / np.diff(times)
     assert speed.max() <= MOST_RAD_S * 1.02
     assert points[-1] == pytest.approx(path[-1])
+
+
+def test_quaternions_of_many_matrices_are_those_of_single_ones():
+    """In any shape, and to the bit."""
+    mats = euler_mat(np.random.default_rng(1).uniform(-3.2, 3.2, (24, 3)))
+    alone = np.stack([mats_quat(mat) for mat in mats])
+    assert np.array_equal(mats_quat(mats), alone)
+    assert np.array_equal(mats_quat(mats.reshape(4, 6, 3, 3)), alone.reshape(4, 6, 4))
+    assert np.allclose(quat_mat(alone), mats)
 
 
 def test_turns():

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig, unknown
 from maniple.sim.kinematics import PLACES, SHAPES, Kinematics
+from maniple.sim.mujoco_timers import stop_timers
 
 # Position- and velocity-dependent fields belong to the new state after every call. A persistent
 # batch continues its next step from this stage, so that being current costs nothing.
@@ -72,6 +73,7 @@ class Simulation:
         is_lean = rows >= MANY and substeps == 1 and model.opt.enableflags == 0
         is_lean = is_lean and self._reads == STATE | PLACES | FORCES
         threads = max(1, min(threads, rows))
+        stop_timers()
         self.batch = Batch(model, rows, nthread=threads, persistent=not is_lean)
         self._kinematics = Kinematics(self.batch, model) if is_lean else None
         for field in FORCES if is_lean else ():

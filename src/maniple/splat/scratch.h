@@ -63,7 +63,7 @@ struct Scratch {
   Buffer<int32_t> source;
   Buffer<float> shade;
   Buffer<char> blocks;
-  Buffer<uint8_t> is_done, is_touched;
+  Buffer<uint8_t> is_done;
   Buffer<float> image;
 };
 

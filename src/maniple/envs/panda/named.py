@@ -13,7 +13,8 @@ from maniple.sim.state import State
 
 def named(s: State, options: Sequence[ArrayLike]) -> NDArray:
     """Per row, the option (rows, ...) that its variation names."""
-    return np.stack(options)[s.note("variation").astype(np.intp), np.arange(s.rows)]
+    variation = s.note("variation").astype(np.intp)
+    return np.array(options)[variation, np.arange(s.rows)]
 
 
 def is_named_held(s: State) -> NDArray[np.bool_]:

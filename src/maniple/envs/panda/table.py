@@ -10,6 +10,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from maniple.core.quick import clip
 from maniple.core.seeds import Draws
 from maniple.envs.meanings import RLBENCH
 from maniple.envs.panda.grasp import Grasp, add_grasp
@@ -17,7 +18,7 @@ from maniple.envs.panda.load import ArmLoad
 from maniple.envs.panda.placement import NEAREST_M, TABLE_M, Corners, scene_pose
 from maniple.envs.task import Bounds, Task
 from maniple.sim.robots.chain import BOX, ROBOT_BIT, WORLD_BIT
-from maniple.sim.robots.panda import FINGER_M, FINGERS, SERVOS, TIP_M
+from maniple.sim.robots.panda import FINGER_M, FINGER_SERVO, SERVOS, TIP_M
 from maniple.sim.robots.table import find_robot
 from maniple.sim.rotation import mat_quat, mats_quat, quat_mat
 from maniple.sim.state import State, norm
@@ -162,7 +163,7 @@ class PandaTask(Task):
         q, v = s.qpos[:, :7], s.qvel[:, :7]
         fingers = s.qpos[:, 7:9]
         # What the servos exert in this very state; MuJoCo's own number is a substep old.
-        servos = np.clip(_KP * (s.ctrl[:, :7] - q) - _KV * v, -_MOST, _MOST)
+        servos = clip(_KP * (s.ctrl[:, :7] - q) - _KV * v, -_MOST, _MOST)
         if self._load is None or not self._load.is_of(s):
             self._load = ArmLoad(s)
         pose = np.empty((s.rows, 7))
@@ -194,7 +195,7 @@ class PandaTask(Task):
         gap = norm(s.pos("tip") - self.aim(s))
         return {
             "reach": near(gap, 0.15),
-            "progress": np.clip(self.progress(s), 0.0, 1.0),
+            "progress": clip(self.progress(s), 0.0, 1.0),
             "success": self.success(s),
             "time": np.ones(s.rows),
         }
@@ -225,13 +226,12 @@ def near(distance_m: NDArray, scale_m: float) -> NDArray:
 
 def _touch_forces(s: State, fingers: NDArray) -> NDArray:
     """The servos' pressure on what stops the fingers: along y of each fingertip (N)."""
-    at = s.model.actuator(FINGERS[0]).id
-    gain = s.model.actuator_gainprm[at, 0]
-    pressure = np.clip(gain * (fingers - s.ctrl[:, at : at + 2]), 0.0, None)
-    is_stopped = (s.ctrl[:, at : at + 1] < 0.0) & (fingers > 5e-4)
+    targets = s.ctrl[:, 7:9]
+    pressure = np.maximum(FINGER_SERVO[0] * (fingers - targets), 0.0)
+    pressure *= (targets[:, :1] < 0.0) & (fingers > 5e-4)
     out = np.zeros((s.rows, 6))
-    out[:, 1] = (pressure * is_stopped)[:, 0]
-    out[:, 4] = -(pressure * is_stopped)[:, 1]
+    out[:, 1] = pressure[:, 0]
+    out[:, 4] = -pressure[:, 1]
     return out
 
 
