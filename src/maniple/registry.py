@@ -325,7 +325,7 @@ def _check_takes(make: Callable[..., Any], options: dict[str, Any]) -> None:
     import inspect
 
     try:
-        parameters = inspect.signature(make).parameters.values()
+        parameters = inspect.signature(make, follow_wrapped=False).parameters.values()
     except (TypeError, ValueError):  # compiled functions may not say
         return
     if any(p.kind is p.VAR_KEYWORD for p in parameters):

@@ -1,5 +1,7 @@
 """What Gymnasium's own vector environments do with any environment, ours do too, bit for bit."""
 
+import functools
+
 import gymnasium
 import numpy as np
 import pytest
@@ -165,3 +167,11 @@ def test_gymnasiums_vector_wrappers_give_what_they_give_around_their_own(name, m
     single = gymnasium.make("so101/Reach-v0", max_episode_steps=5).spec
     theirs = play(SyncVectorEnv([lambda: gymnasium.make(single)] * 3))
     assert all(same(a, b) for a, b in zip(mine, theirs, strict=True))
+
+
+def test_a_wrapped_function_takes_what_its_wrapper_takes(make_vec):
+    @functools.wraps(Nested)
+    def noisy(*args, noise=0.0, **options):
+        return Nested(*args, **options)
+
+    make_vec(noisy, 1, engine="serial", noise=0.1).reset(seed=0)

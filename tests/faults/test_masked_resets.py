@@ -201,6 +201,94 @@ def test_infos_come_with_the_step_that_shows_the_reset(envs):
     assert info["_began"].tolist() == [True, False] and info["began"][0] == 1
 
 
+class QuietReset(SlowReset):
+    """Says something in its second reset, and nothing in later ones."""
+
+    def reset(self, *, seed=None, options=None):
+        obs, info = super().reset(seed=seed)
+        return obs, info if self.episode == 1 else {}
+
+
+def test_infos_of_a_reset_that_was_overtaken_are_forgotten():
+    envs = make(QuietReset)
+    envs.reset(seed=0)
+    envs.step(acts(END, GO))
+    envs.reset(seed=1)
+    envs.step(acts(END, GO))
+    (_, _, _, _, info), _ = until_shown(envs)
+    assert "began" not in info
+    envs.close()
+
+
+def test_a_state_of_a_row_that_was_reset_ahead():
+    """From there it goes on as it would have: the episode that was begun is not skipped."""
+    envs = maniple.make_vec(
+        "so101/Reach-v0", 2, engine="process", workers=2, max_episode_steps=2, on_reset="mask"
+    )
+    envs.reset(seed=0)
+    quiet = np.zeros(envs.action_space.shape, np.float32)
+    envs.step(quiet)
+    _, _, _, truncated, _ = envs.step(quiet)
+    assert truncated.all()
+    states = envs.get_state()
+    first = until_shown(envs, actions=quiet)[0][0]
+    envs.set_state(states)
+    again = until_shown(envs, actions=quiet)[0][0]
+    assert envs.get_attr("episode") == (1, 1)
+    assert all(np.array_equal(first[name], again[name]) for name in first)
+    envs.close()
+
+
+class Remembering(maniple.ExtendedTask):
+    """Counts how often its reward is asked for."""
+
+    XML_PATH = Path(__file__).parents[2] / "examples" / "models" / "pendulum.xml"
+    ACTION_SPACE = spaces.Box(-1.0, 1.0, (1,), np.float64)
+    OBSERVATION_SPACE = spaces.Dict({"speed": spaces.Box(-99.0, 99.0, (1,), np.float64)})
+
+    def __init__(self):
+        self.asked = 0
+
+    def get_observation(self, physics):
+        return {"speed": physics.data.qvel.copy()}
+
+    def get_reward(self, physics):
+        self.asked += 1
+        return float(self.asked)
+
+
+def test_rows_that_go_on_are_asked_once_a_step():
+    """Also where another row of their worker is reset ahead."""
+    maniple.register("tests/Remembering-v0", Remembering)
+    found = []
+    for on_reset in ("block", "mask"):
+        envs = maniple.make_vec(
+            "tests/Remembering-v0", 2, engine="process", workers=1, max_episode_steps=3,
+            on_reset=on_reset,
+        )  # fmt: skip
+        envs.reset(seed=0)
+        rewards = [envs.step(np.zeros((2, 1)))[1].tolist() for _ in range(3)]
+        until_shown(envs, actions=np.zeros((2, 1)))
+        rewards.append(until_shown(envs, actions=np.zeros((2, 1)))[0][1].tolist())
+        found.append(rewards)
+        envs.close()
+    assert found[0] == found[1]
+
+
+def test_where_one_comes_back_and_the_other_resets_a_step_waits():
+    envs = make(on_restart="mask", spares=0)
+    envs.reset(seed=0)
+    envs.step(acts(DIE_IN_RESET, GO))
+    envs.step(acts(GO, END))
+    for _ in range(2000):
+        _, _, _, _, info = envs.step(acts(GO, GO))
+        if "resetting" not in info and "worker_restarting" not in info:
+            break
+    else:
+        raise AssertionError("it returns again and again, although no row moves")
+    envs.close()
+
+
 def test_questions_wait_too(envs):
     envs.step(acts(END, GO))
     assert envs.get_attr("episode") == (1, 0)
@@ -227,10 +315,10 @@ def test_a_replacement_resets_beside_the_others_too(tmp_path):
 
 
 def test_an_interrupt_changes_nothing(envs, monkeypatch):
-    """Wherever it comes: the next step goes on, and no row is reset twice."""
+    """The next step goes on, and no row is reset twice."""
     envs.step(acts(END, GO))
     engine = envs._engine
-    monkeypatch.setattr(engine, "_finish", lambda handles: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(engine, "_finish", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         envs.step(acts(GO, GO))
     monkeypatch.undo()
@@ -241,7 +329,7 @@ def test_an_interrupt_changes_nothing(envs, monkeypatch):
 def test_our_own_tasks_show_the_same_episodes():
     """Pictures included: what was reset aside is what a blocking engine shows."""
     options = {"engine": "process", "workers": 2, "max_episode_steps": 3, "cameras": ("front",),
-               "image_size": (32, 32)}  # fmt: skip
+               "image_size": (32, 32), "render_every": 2}  # fmt: skip
     shown = []
     for on_reset in ("block", "mask"):
         envs = maniple.make_vec("so101/Reach-v0", 2, on_reset=on_reset, **options)
@@ -251,6 +339,7 @@ def test_our_own_tasks_show_the_same_episodes():
             obs, _, _, _, info = envs.step(np.full(envs.action_space.shape, 0.3, np.float32))
             if "resetting" not in info or not info["_resetting"][0]:
                 seen.append({name: array[0].copy() for name, array in obs.items()})
+                seen[-1]["rendered"] = info["rendered"][0]
         shown.append(seen)
         envs.close()
     for one, other in zip(*shown, strict=True):
@@ -263,6 +352,16 @@ def test_other_ways_to_reset_have_no_place_for_it(mode):
         make(autoreset_mode=mode)
     with pytest.raises(BadConfig, match="on_reset is 'later'"):
         make(on_reset="later")
+
+
+def test_pauses_do_not_lengthen_episodes():
+    """Of a row that pauses because another one of its worker is reset."""
+    stats, none = EpisodeStats(1), np.zeros(1, bool)
+    pause = {"resetting": np.array([True]), "_resetting": np.array([True])}
+    for info in ({}, pause, pause, {}):
+        stats.add(np.array([0.0 if info else 1.0]), none, info)
+    stats.add(np.array([1.0]), ~none, {})
+    assert stats.summary()["train_length"] == 3 and stats.summary()["train_return"] == 3
 
 
 def test_who_waits_goes_on_waiting():

@@ -327,3 +327,30 @@ def test_imitation_has_no_limit_of_steps():
     config = preset("bc").replace(max_updates=150_000)
     stop = Stop(config.run.max_steps, config.run.max_updates)
     assert stop.reason(100_000, 100_000) == "" and stop.reason(150_000, 150_000) == "updates"
+
+
+class NeverResets(gymnasium.Env):
+    """Works once, and never again."""
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+    action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+    resets = 0
+
+    def reset(self, *, seed=None, options=None):
+        self.resets += 1
+        if self.resets > 1:
+            raise OSError("no scene")
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        return np.zeros(2, np.float32), 0.0, False, True, {}
+
+
+def test_rows_that_fail_again_and_again_do_not_keep_a_run_from_its_end(tmp_path):
+    """Failed steps count, or nothing would: only rows that pause do not."""
+    gymnasium.register("NeverResets-v0", NeverResets)
+    try:
+        config = TINY.replace(task="NeverResets-v0", eval_n_trajs=0, engine="serial", max_steps=80)
+        assert train(config, tmp_path / "run").steps == 80
+    finally:
+        del gymnasium.registry["NeverResets-v0"]

@@ -65,3 +65,10 @@ def test_a_folder_that_is_not_there_is_told(inside, tmp_path):
     missing = tmp_path / "missing"
     told = inside("train", "bc", "--task", "push_button", "--demo-path", missing, code=2)
     assert str(missing) in told.err
+
+
+def test_the_default_that_help_shows_may_be_typed():
+    from maniple.cli.train.run import defaults
+
+    words = ["--task", "push_button", "--demo-path", "None"]
+    assert defaults("train bc", words).config == defaults("train bc", words[:2]).config

@@ -61,7 +61,8 @@ def _tasks(named: str | None) -> list[dict[str, Any]]:
         if not module or where.startswith(f"{module}:")
     ]
     if chosen and f"{module}:{chosen}" not in ids:
-        raise unknown("task", f"{module}:{chosen}", ids, f"'maniple list {module}'")
+        listing = f"maniple list {module}".strip()
+        raise unknown("task", f"{module}:{chosen}", ids, f"'{listing}'")
     for id in [f"{module}:{chosen}"] if chosen else ids:
         task: Any = find(id)()
         rows.append(

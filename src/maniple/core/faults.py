@@ -10,13 +10,24 @@ from numpy.typing import NDArray
 
 from maniple.core.step import StepArrays
 
-LOST = ("worker_restarted", "worker_restarting", "resetting", "env_error")
+PAUSED = ("worker_restarting", "resetting")
+"""Keys of `info` in rows that took no step, and show their last observation again."""
+LOST = ("worker_restarted", "env_error", *PAUSED)
 """Keys of `info` in rows whose new observation does not follow from their action."""
 
 
 def lost_rows(info: Mapping[str, Any]) -> NDArray[np.bool_] | None:
     """Return a mask of the rows whose new observation does not follow from their action."""
-    masks = [info[f"_{key}"] for key in LOST if f"_{key}" in info]
+    return _any_of(LOST, info)
+
+
+def paused_rows(info: Mapping[str, Any]) -> NDArray[np.bool_] | None:
+    """Return a mask of the rows that took no step."""
+    return _any_of(PAUSED, info)
+
+
+def _any_of(keys: tuple[str, ...], info: Mapping[str, Any]) -> NDArray[np.bool_] | None:
+    masks = [info[f"_{key}"] for key in keys if f"_{key}" in info]
     return np.logical_or.reduce(masks) if masks else None
 
 
@@ -25,9 +36,12 @@ def waiting_after(
     waiting: NDArray[np.bool_] | None,
     lost: NDArray[np.bool_] | None,
 ) -> NDArray[np.bool_]:
-    """Return the rows whose next step begins an episode, from those of which the last one did.
+    """Return the rows whose next step begins an episode.
 
-    A row that pauses while its worker comes back, or resets it, goes on waiting.
+    Args:
+        ended: Rows whose episode ended in the last step.
+        waiting: Rows whose episode should have begun in the last step.
+        lost: Rows that took no proper step. Those of them that were waiting go on waiting.
     """
     return ended if lost is None or waiting is None else ended | (waiting & lost)
 

@@ -83,14 +83,20 @@ class Autoreset:
         states = [read_state(self.group.row(row)) for row in rows]
         for row, state in zip(rows, states, strict=True):
             counters_of(state)["has_ended"] = bool(self._ended[row])
+            counters_of(state)["is_prepared"] = bool(self._prepared[row])
         return states
 
     def set_state(self, states: Sequence[dict[str, Any]], rows: Sequence[int]) -> None:
         """Bring rows back to states that `get_state` gave."""
         for row, state in zip(rows, states, strict=True):
             write_state(self.group.row(row), state)
-            self._ended[row] = bool(counters_of(state).get("has_ended", False))
-            self._prepared[row] = False
+            counters = counters_of(state)
+            self._ended[row] = bool(counters.get("has_ended", False))
+            self._forget_prepared([row])
+            if counters.get("is_prepared", False):
+                # The state is that of the new episode already, which the next step shows; a hosted
+                # environment's first observation is not known here, so that it goes on with a step.
+                self._prepared[row] = self._ended[row] = self._row_by_row is None
         self._has_ended = bool(self._ended.any())
 
     def reset(
@@ -103,27 +109,35 @@ class Autoreset:
         self.group.report()
         arrays.reward[:] = 0.0
         arrays.terminated[:] = arrays.truncated[:] = False
-        self._ended[rows] = self._prepared[rows] = False
+        self._ended[rows] = False
+        self._forget_prepared(rows.tolist())
         for row in self.group.faulted:
             # It could not be reset: it has ended already, and waits for its next reset.
             if row in rows:
                 self._ended[row] = arrays.truncated[row] = True
         self._has_ended = bool(self._ended.any())
 
-    def prepare(self) -> None:
+    def prepare(self, buffer: int) -> None:
         """Reset the rows that wait for it; the next step shows them.
 
-        Written aside: what the last step showed may still be looked at.
+        What the last step showed, in `buffer`, may still be looked at: whatever a reset writes goes
+        into a copy of it.
         """
+        shown = self._buffers[buffer]
         if self._aside is None:
-            shown = self._buffers[0]
             self._aside = StepArrays(shown.obs.layout, shown.extras.layout, self.rows)
+        self._aside.copy_rows(shown, slice(None))
         self.group.bind(self._aside)
         self._reset_waiting()
-        self.group.report()
         # They belong to the step that shows the reset, whatever is asked in between.
         self._prepared_infos |= self.group.row_infos()
         self._prepared |= self._ended
+
+    def _forget_prepared(self, rows: Sequence[int]) -> None:
+        """Rows begin their episode in another way than by a reset that was made ahead."""
+        for row in rows:
+            self._prepared[row] = False
+            self._prepared_infos.pop(row, None)
 
     def step(self, buffer: int, actions: NDArray) -> None:
         """Take one action in every row."""

@@ -6,7 +6,7 @@ import pickle
 import select
 import weakref
 from collections.abc import Iterable, Sequence
-from time import monotonic
+from time import monotonic, perf_counter
 from typing import Any
 
 import cloudpickle
@@ -253,8 +253,11 @@ class ProcessEngine:
 
     def _order_all(self, opcode: int, length: int) -> None:
         masks_resets = self.config.on_reset == "mask"
+        waited_s = 0.0
         if masks_resets:
+            start = perf_counter()
             self._replacements.replace_all(end_resets(self._pool, self._handles))
+            waited_s = perf_counter() - start
         ordered, lost, paused = [], [], []
         for handle in self._handles:
             if handle.owed is not None:
@@ -263,18 +266,20 @@ class ProcessEngine:
                 paused.append(handle)
             elif handle.is_ready:
                 ordered.append(handle)
-            elif self._is_back(handle) and masks_resets:
+            elif not self._is_back(handle):
+                paused.append(handle)
+            elif masks_resets:
                 begin_resets(self._pool, [handle])
                 paused.append(handle)
             else:
-                (ordered if handle.is_ready else paused).append(handle)
+                ordered.append(handle)
         due = self._pool.deadline()
         for handle in ordered:
             self._pool.post(handle, opcode, self.buffer, due, length)
         for handle in paused:
             self.paused_rows += handle.num_rows
             self._row_infos |= absent_rows.pause(self._slab, handle, self.buffer)
-        self._finish(ordered)
+        self._finish(ordered, waited_s)
         for handle in lost:
             handle.buffer = self.buffer
             self._report_lost(handle)
@@ -386,7 +391,7 @@ class ProcessEngine:
     def _post(self, handle: WorkerHandle, opcode: int) -> None:
         self._pool.post(handle, opcode, self.buffer, self._pool.deadline())
 
-    def _finish(self, handles: list[WorkerHandle]) -> None:
+    def _finish(self, handles: list[WorkerHandle], waited_s: float = 0.0) -> None:
         """Wait for orders, collect what came of them, replace who did not answer."""
         pool = self._pool
         failures = pool.wait(handles)
@@ -397,7 +402,7 @@ class ProcessEngine:
                     failures[handle] = how
                 else:
                     longest = max(longest, pool.exec_ns(handle))
-        self.last_exec_s = longest * 1e-9
+        self.last_exec_s = waited_s + longest * 1e-9
         if handles:
             self.exec_times.add(self.last_exec_s)
         if failures:

@@ -20,7 +20,7 @@ def begin_resets(pool: WorkerPool, handles: list[WorkerHandle]) -> None:
 
 
 def end_resets(pool: WorkerPool, handles: Iterable[WorkerHandle]) -> dict[WorkerHandle, str]:
-    """See which workers are done; where all of them reset, wait for the first.
+    """See which workers are done; where none can take a step, wait for the first.
 
     Returns:
         Those that have failed, and why.
@@ -29,11 +29,15 @@ def end_resets(pool: WorkerPool, handles: Iterable[WorkerHandle]) -> dict[Worker
     resetting = [handle for handle in handles if handle.is_resetting]
     for handle in resetting:
         pool.resume(handle)
-    is_nobody_free = len(resetting) == len(handles)
+    # A worker that is not back yet takes no step either; one that is lost has that to report.
+    is_nobody_free = bool(resetting) and not any(
+        handle.owed is not None or (handle.is_ready and not handle.is_resetting)
+        for handle in handles
+    )
     failures = pool.wait(resetting, enough=1) if is_nobody_free else pool.overdue(resetting)
     for handle in resetting:
         if handle not in failures and pool.has_answered(handle):
-            # A refusal comes again in the step that would have shown the reset.
+            # If it refused to reset, it refuses again in the step that would have shown the reset.
             if how := _failure_in_answer(pool, handle):
                 failures[handle] = how
             else:

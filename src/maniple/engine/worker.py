@@ -183,7 +183,7 @@ class _Worker:
             elif opcode == ASK:
                 return self._answer(order)
             elif opcode == PREPARE:
-                autoreset.prepare()
+                autoreset.prepare(buffer)
                 return None
         except ManipleError as error:
             # The caller's mistake, not the simulator's: the worker goes on.

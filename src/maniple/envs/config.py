@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from math import isfinite
+from numbers import Integral
 from pathlib import Path
 
 from maniple.core.errors import BadConfig, closest, unknown_option
@@ -116,8 +117,8 @@ class EnvConfig:
         _one_of("quality", self.quality, QUALITIES)
         check_renderer(self.renderer)
         _one_of("grasp", self.grasp, GRASPS)
-        if type(self.image_size) is int:
-            object.__setattr__(self, "image_size", (self.image_size, self.image_size))
+        if isinstance(self.image_size, Integral) and not isinstance(self.image_size, bool):
+            object.__setattr__(self, "image_size", (int(self.image_size),) * 2)
         for name in ("cameras", "image_size", "image_kinds", "observations"):
             value = getattr(self, name)
             if value is None:

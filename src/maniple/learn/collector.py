@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
-from maniple.core.faults import lost_rows
+from maniple.core.faults import lost_rows, paused_rows
 from maniple.core.random_actions import random_actions
 from maniple.data.frame_stack import FrameStack
 from maniple.learn.config import TrainConfig
@@ -61,7 +61,8 @@ class Collector:
         obs, reward, terminated, truncated, info = self._wait()
         self.obs = dict(self.envs.named(obs))
         ended, lost = terminated | truncated, lost_rows(info)
-        self.learner.add(action, reward, terminated, truncated, self.obs, lost)
+        paused = paused_rows(info)
+        self.learner.add(action, reward, terminated, truncated, self.obs, lost, paused)
         self._seen = self._frames.push(self.obs, ended, lost)
         self._stats.add(reward, ended, info)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.core.faults import lost_rows, waiting_after
+from maniple.core.faults import lost_rows, paused_rows, waiting_after
 
 KEPT = 100
 
@@ -27,7 +27,8 @@ class EpisodeStats:
 
     def add(self, reward: NDArray, ended: NDArray[np.bool_], info: Mapping[str, Any]) -> None:
         """Note one vector step."""
-        playing = ~self._waiting
+        paused = paused_rows(info)
+        playing = ~self._waiting if paused is None else ~(self._waiting | paused)
         self._sum += np.where(playing, reward, 0.0)
         self._length += playing
         if "success" in info:

@@ -52,7 +52,7 @@ class OffPolicyLearner:
         self._mix = DemoMix(self.replay, demos, config.demos.demo_share)
         self.steps = 0
         self.moved = rows
-        """Rows that took a step in the last vector step; the others paused, or failed."""
+        """Rows that took a step in the last vector step; the others paused."""
         # Ranks update together: what they count must not depend on what only one of them met.
         self._is_alone = ranks.world_size == 1
         self._config = config
@@ -67,12 +67,12 @@ class OffPolicyLearner:
         """Remember the first observation after a reset of all rows."""
         self.replay.begin(obs)
 
-    def add(self, action, reward, terminated, truncated, next_obs, lost=None) -> None:
-        """Remember one vector step."""
+    def add(self, action, reward, terminated, truncated, next_obs, lost=None, paused=None) -> None:
+        """Remember one vector step; rows that paused count as no step, lost ones do."""
         self.replay.add(action, reward, terminated, truncated, next_obs, lost)
         self.moved = len(reward)
-        if lost is not None and self._is_alone:
-            self.moved -= int(lost.sum())
+        if paused is not None and self._is_alone:
+            self.moved -= int(paused.sum())
         self.steps += self.moved
 
     def newest(self) -> dict[str, NDArray]:

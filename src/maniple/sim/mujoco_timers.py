@@ -14,7 +14,8 @@ def stop_timers() -> None:
     """Leave `MjData.timer` of this process at zero; a clock that somebody has set stays.
 
     The clock is asked some forty times in a physics step, a twentieth of the time of a whole
-    environment. `mujoco.set_mjcb_time(None)` brings the timers back.
+    environment. `mujoco.set_mjcb_time(None)` brings the timers back
+    until the next environment is made.
     """
     if mujoco.get_mjcb_time() is None and (clock := _clock()) is not None:
         clock.value = None

@@ -90,6 +90,8 @@ def _is_news(record: logging.LogRecord) -> bool:
     """Tell whether a log record is worth a line, which it is made into."""
     if record.getMessage() == DROPPED and record.exc_info:
         why = record.exc_info[1]
+        # It may as well be a mistake of ours: whoever looks for it finds it here.
+        logging.getLogger(__name__).debug(DROPPED, exc_info=record.exc_info)
         text = f"A visitor was dropped, who sent what the page does not: {type(why).__name__}"
         record.msg, record.args, record.exc_info, record.exc_text = text, (), None, None
     return record.getMessage() != NOISE

@@ -78,7 +78,8 @@ def defaults(verb: str, words: Sequence[str]) -> Options:
     algorithm = verb.split()[1]
     backend = _value_of(words, "backend")
     backend = backend if backend in BACKENDS else "mujoco"
-    demo_path = _value_of(words, "demo-path") or None
+    demo_path = _value_of(words, "demo-path")
+    demo_path = None if demo_path in ("", "None") else demo_path
     config = preset(algorithm, _value_of(words, "task"), backend, demo_path)
     if "--resume" in words:
         config = config.replace(seed=_seed_in(words))

@@ -101,7 +101,7 @@ class Screen:
                 f"{answer['steps']:,} steps, {answer['train_s']:.0f} s of training"
             )
         self._console.print(
-            f"Watch it: maniple eval --checkpoint {escape(answer['run_dir'])} --episodes 100",
+            f"Watch it: maniple eval {escape(answer['run_dir'])} --episodes 100",
             soft_wrap=True,
         )
 
