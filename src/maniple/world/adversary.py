@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -58,9 +59,9 @@ class Adversary(PhaseLearner):
             training.mixed_precision,
         )  # fmt: skip
         if config.student.algorithm == "mpc":
-            self.explorer: Any = MpcExplorer(
-                self.model, self.model.ensemble, action, config.student
-            )
+            # Codes of a model that learns do not stay what they were: novelty would mislead.
+            settings = replace(config.student, novelty=0.0)
+            self.explorer: Any = MpcExplorer(self.model, self.model.ensemble, action, settings)
         else:
             self.explorer = PpoExplorer(self.model, action, ranks, training.seed)
         self._pool: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Explore by planning: go where the ensemble will disagree most."""
+"""Explore by planning: go where the ensemble will disagree, and where nobody has been."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ from maniple.core.spec import ArraySpec
 from maniple.world.cem import CEMConfig, moved_on, plan
 from maniple.world.config import StudentConfig
 from maniple.world.ensemble import Ensemble, disagreement
+from maniple.world.familiarity import Familiarity
 from maniple.world.prediction import WorldModel
 from maniple.world.support import Support
 from maniple.world.tracker import Tracker
 
-REPLANNED_EVERY = 4
+REPLANNED_EVERY = 8
 """Steps for which a plan is followed."""
+ITERATIONS = 1
+"""The best plan that was drawn is followed as it is. Refined plans of all rows end up alike, and
+the more they are refined, the better they find where the model is wrong."""
 
 
 class MpcExplorer:
@@ -31,12 +35,18 @@ class MpcExplorer:
     ) -> None:
         self.tracker = Tracker(model)
         self.ensemble, self._scale = ensemble, ActionRange(action)
-        self._weight, self._cost = config.disagreement, config.action_cost
+        # Plans are compared: what counts is the other terms' weight beside disagreement's.
+        weight = max(config.disagreement, 1e-6)
+        self._cost, self._novelty = config.action_cost / weight, config.novelty / weight
+        # Novelty is of the robot's state, the end of a code: pictures of noise are always new.
+        self._known = model.shapes.state_size or model.code_size
+        self.familiarity = Familiarity(self._known) if config.novelty else None
+        self._unknown: list[float] = []
         self.constraint = 0.0
         """Weight of keeping plans near what `support` knows."""
         self.support: Support | None = None
         elites = max(2, config.samples // 8)
-        self._cem = CEMConfig(config.horizon, config.samples, 2, elites, takes_best=True)
+        self._cem = CEMConfig(config.horizon, config.samples, ITERATIONS, elites, takes_best=True)
         self._rng = torch.Generator()
         self._plan: Tensor | None = None
         self._left = 0
@@ -54,6 +64,7 @@ class MpcExplorer:
     def act(self, obs: Mapping[str, NDArray]) -> NDArray:
         """Return the next action of every row."""
         moment = self.tracker.see(obs)
+        self._note_codes()
         if self._plan is None:
             size = self.tracker.model.shapes.action_size
             self._plan = moment.state.new_zeros(len(moment.now), self._cem.horizon, size)
@@ -64,6 +75,14 @@ class MpcExplorer:
         self._left -= 1
         self.tracker.did(action)
         return self._scale.to_env(action.cpu().numpy())
+
+    def _note_codes(self) -> None:
+        """Remember where the rows are, at once: one row need not go where another just was."""
+        code = self.tracker.code
+        if self.familiarity is not None and code is not None:
+            state = code[:, -self._known :]
+            self._unknown.append(float(self.familiarity.unknown(state).mean()))
+            self.familiarity.add(state)
 
     def _cost_of(self, plans: Tensor) -> Tensor:
         rows, samples, horizon, size = plans.shape
@@ -77,19 +96,26 @@ class MpcExplorer:
             heads = self.ensemble(before, code, last, action)
             # Far from the data heads explode; what counts is the order of plans.
             gain = gain + torch.log1p(100.0 * disagreement(heads))
-            gain = gain - self._cost * action.square().mean(-1) / max(self._weight, 1e-6)
+            gain = gain - self._cost * action.square().mean(-1)
             if self.constraint and self.support is not None:
                 gain = gain - self.constraint * self.support.cost(last, action)
             before, code, last = code, heads.mean(0).clamp(-10, 10), action
+            if self.familiarity is not None:
+                # In logarithms: the last unknown corner counts as much as the first one did.
+                unknown = self.familiarity.unknown(code[:, -self._known :])
+                gain = gain + self._novelty * unknown.log()
         return -gain.view(rows, samples)
 
     def learn(self, rewards: NDArray) -> dict[str, float]:
         """Nothing to learn here: the ensemble learns, and plans follow it."""
-        return {}
+        unknown, self._unknown = self._unknown, []
+        return {"reward/novelty": float(np.mean(unknown))} if unknown else {}
 
     def state(self) -> dict[str, Any]:
-        """Nothing is kept between rounds."""
-        return {}
+        """Return what is kept between rounds: where it has been."""
+        return {} if self.familiarity is None else self.familiarity.state()
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Nothing to restore."""
+        """Go on from there."""
+        if self.familiarity is not None:
+            self.familiarity.load_state(state)
