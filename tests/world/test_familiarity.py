@@ -3,8 +3,9 @@
 import numpy as np
 import torch
 
-from maniple.core.spec import ArraySpec
+from maniple.core.spec import ArraySpec, Layout
 from maniple.world.config import StudentConfig, TeacherConfig
+from maniple.world.coverage import gripper_numbers
 from maniple.world.familiarity import Familiarity
 from maniple.world.models import make_model
 from maniple.world.mpc import MpcExplorer
@@ -29,6 +30,25 @@ def test_it_goes_on_from_what_was_stored():
     one.add(codes(100))
     other.load_state(one.state())
     assert torch.equal(one.unknown(codes(9, 2)), other.unknown(codes(9, 2)))
+
+
+def test_the_place_of_the_gripper_is_found():
+    """Among the numbers of a state, in the order in which the model sees them."""
+    numbers = {"joint_pos": 6, "tip_pos": 3, "target_pos": 3}
+    layout = Layout({n: ArraySpec((k,), np.dtype(np.float64)) for n, k in numbers.items()})
+    assert gripper_numbers(layout, ("joint_pos", "tip_pos")) == slice(6, 9)
+    assert gripper_numbers(layout, ("joint_pos", "target_pos")) is None
+
+
+def test_only_the_place_counts():
+    """Two codes that differ elsewhere are equally familiar."""
+    shapes = Shapes(("front_rgb",), ("joint_pos",), 32, 32, 5, 2)
+    model = make_model(shapes, TeacherConfig(model="latent"), 0).eval()
+    action = ArraySpec((2,), np.dtype(np.float32), -1.0, 1.0)
+    explorer = MpcExplorer(model, model.ensemble, action, StudentConfig(), slice(2, 5))
+    code = torch.zeros(1, model.code_size)
+    code[:, -5:] = torch.arange(5.0)
+    assert code[:, explorer._place].tolist() == [[2.0, 3.0, 4.0]]
 
 
 def test_plans_avoid_where_rows_have_been():

@@ -144,11 +144,11 @@ def test_states_learn_from_steps_without_pictures():
     first = None
     for _ in range(60):
         loss = model._walk_loss(walked)
-        first = float(loss) if first is None else first
+        first = loss.item() if first is None else first
         adam.zero_grad()
         loss.backward()
         adam.step()
-    assert float(loss) < 0.2 * first
+    assert loss.item() < 0.2 * first
     touched = {n.split(".")[0] for n, p in model.named_parameters() if p.grad is not None}
     assert touched == {"walk"}
 

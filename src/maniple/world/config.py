@@ -196,7 +196,7 @@ class StudentConfig:
     """Weight of the ensemble's disagreement about what followed the action."""
 
     novelty: float = 3.0
-    """Weight of going where nothing alike was seen; mpc only."""
+    """Weight of taking the gripper where it has not been; mpc only."""
 
     memory_approach: float = 0.0
     """Weight of the student's memory coming closer to the teacher's; ppo only."""

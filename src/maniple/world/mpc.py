@@ -31,16 +31,29 @@ class MpcExplorer:
     """Plans every few steps in the ensemble's own predictions; there is no policy to train."""
 
     def __init__(
-        self, model: WorldModel, ensemble: Ensemble, action: ArraySpec, config: StudentConfig
+        self,
+        model: WorldModel,
+        ensemble: Ensemble,
+        action: ArraySpec,
+        config: StudentConfig,
+        place: slice | None = None,
     ) -> None:
+        """Prepare an explorer.
+
+        Args:
+            place: Numbers of the state that say where the gripper is; None: all of them count.
+        """
         self.tracker = Tracker(model)
         self.ensemble, self._scale = ensemble, ActionRange(action)
         # Plans are compared: what counts is the other terms' weight beside disagreement's.
         weight = max(config.disagreement, 1e-6)
         self._cost, self._novelty = config.action_cost / weight, config.novelty / weight
-        # Novelty is of the robot's state, the end of a code: pictures of noise are always new.
-        self._known = model.shapes.state_size or model.code_size
-        self.familiarity = Familiarity(self._known) if config.novelty else None
+        # Novelty is of numbers: pictures of noise are always new.
+        known = model.code_size - model.shapes.state_size if model.shapes.state_size else 0
+        whole = slice(known, model.code_size)
+        self._place = whole if place is None else slice(known + place.start, known + place.stop)
+        size = self._place.stop - self._place.start
+        self.familiarity = Familiarity(size) if config.novelty else None
         self._unknown: list[float] = []
         self.constraint = 0.0
         """Weight of keeping plans near what `support` knows."""
@@ -80,7 +93,7 @@ class MpcExplorer:
         """Remember where the rows are, at once: one row need not go where another just was."""
         code = self.tracker.code
         if self.familiarity is not None and code is not None:
-            state = code[:, -self._known :]
+            state = code[:, self._place]
             self._unknown.append(float(self.familiarity.unknown(state).mean()))
             self.familiarity.add(state)
 
@@ -102,7 +115,7 @@ class MpcExplorer:
             before, code, last = code, heads.mean(0).clamp(-10, 10), action
             if self.familiarity is not None:
                 # In logarithms: the last unknown corner counts as much as the first one did.
-                unknown = self.familiarity.unknown(code[:, -self._known :])
+                unknown = self.familiarity.unknown(code[:, self._place])
                 gain = gain + self._novelty * unknown.log()
         return -gain.view(rows, samples)
 
