@@ -35,6 +35,8 @@ OLD, NEW = 0, 1
 RATE_PART = 0.3
 """Part of the teacher's learning rate with which it goes on."""
 LEAST_PRIORITY = 0.1
+HORIZON = 8
+"""Steps that its explorer plans ahead at most: beyond them a model that is wrong is wrong twice."""
 POOL_EVERY = 4
 
 
@@ -60,7 +62,8 @@ class Adversary(PhaseLearner):
         )  # fmt: skip
         if config.student.algorithm == "mpc":
             # Codes of a model that learns do not stay what they were: novelty would mislead.
-            settings = replace(config.student, novelty=0.0)
+            horizon = min(config.student.horizon, HORIZON)
+            settings = replace(config.student, novelty=0.0, horizon=horizon)
             self.explorer: Any = MpcExplorer(self.model, self.model.ensemble, action, settings)
         else:
             self.explorer = PpoExplorer(self.model, action, ranks, training.seed)

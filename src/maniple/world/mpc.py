@@ -20,11 +20,11 @@ from maniple.world.prediction import WorldModel
 from maniple.world.support import Support
 from maniple.world.tracker import Tracker
 
-REPLANNED_EVERY = 8
-"""Steps for which a plan is followed."""
-ITERATIONS = 1
-"""The best plan that was drawn is followed as it is. Refined plans of all rows end up alike, and
-the more they are refined, the better they find where the model is wrong."""
+DRAWN = (1, 8)
+REFINED = (2, 4)
+"""Iterations of a plan, and steps for which it is followed: with novelty, and without. For
+coverage the best plan is followed as it was drawn, since refined plans of all rows end up alike;
+under a constraint, of plans that were only drawn, standing still would always be the best."""
 
 
 class MpcExplorer:
@@ -59,7 +59,8 @@ class MpcExplorer:
         """Weight of keeping plans near what `support` knows."""
         self.support: Support | None = None
         elites = max(2, config.samples // 8)
-        self._cem = CEMConfig(config.horizon, config.samples, ITERATIONS, elites, takes_best=True)
+        iterations, self._followed = DRAWN if config.novelty else REFINED
+        self._cem = CEMConfig(config.horizon, config.samples, iterations, elites, takes_best=True)
         self._rng = torch.Generator()
         self._plan: Tensor | None = None
         self._left = 0
@@ -83,7 +84,7 @@ class MpcExplorer:
             self._plan = moment.state.new_zeros(len(moment.now), self._cem.horizon, size)
         if not self._left:
             self._plan = plan(self._cost_of, self._plan, self._cem, self._rng)
-            self._left = min(REPLANNED_EVERY, self._cem.horizon)
+            self._left = min(self._followed, self._cem.horizon)
         action, self._plan = self._plan[:, 0], moved_on(self._plan)
         self._left -= 1
         self.tracker.did(action)
