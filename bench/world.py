@@ -51,7 +51,7 @@ def tell(**found: Any) -> None:
 def planning(options: argparse.Namespace) -> None:
     """Goals that noise and experts reached, on seeds that training never saw."""
     teacher = load_teacher(options.teacher)
-    envs = make_envs(teacher.config, options.goals, max_episode_steps=1000)
+    envs = make_envs(teacher.config, options.goals, max_episode_steps=1000, perturb={})
     for kind in GOALS:
         goals = Goals(envs, kind, options.seed)
         planner = GoalPlanner(teacher.model, envs.action_spec)
@@ -79,7 +79,7 @@ def coverage(options: argparse.Namespace) -> None:
     """Voxels visited in equally many steps by the explorer, pink noise and random actions."""
     teacher = load_teacher(options.teacher)
     ratios: dict[str, list[float]] = {"random": [], "pink": []}
-    for seed in range(options.seeds):
+    for seed in range(options.first_seed, options.first_seed + options.seeds):
         config = _of_teacher(teacher, seed)
         begin, found = process_time(), {}
         found["mpc"] = _explored(config, teacher, options.steps)
@@ -329,44 +329,68 @@ FAMILIES = {"trembling": (_trembling, 4.0), "mistaken": (_mistaken, 0.06)}
 
 
 def loading(options: argparse.Namespace) -> None:
-    """Frames per CPU-second: from memory, from a dataset on disk, and MP4 frame by frame."""
+    """Frames per CPU-second that reach a batch: ours, and a loader that seeks for every stretch.
+
+    The latter opens an MP4, seeks and decodes the 9 frames of each stretch that it draws, as data
+    loaders do that keep nothing decoded.
+    """
     from maniple.cli.main import main
-    from maniple.data.lerobot.film import read_film
-    from maniple.data.lerobot.read import Dataset
-    from maniple.data.sequence_buffer import SequenceBuffer, kept
+    from maniple.data.lerobot.film import film_frames, read_film
     from maniple.world.episode_cache import load_cached
-    from maniple.world.source import _described
 
     with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder) / "demos"
-        main(["demos", "record", "--task", "so101/Reach-v0", "--episodes", "24", "--out", str(root),
-              "--cameras", "front", "--image-size", "64", "64"])  # fmt: skip
-        film = next(root.rglob("*.mp4"))
-        begin, count = process_time(), 0
-        while process_time() - begin < 2:
-            read_film(film, count % 20, 1, 25)
-            count += 1
-        frame_by_frame = count / (process_time() - begin)
+        root, cache = Path(folder) / "demos", Path(folder) / "cache"
+        main(["demos", "record", "--task", "so101/PushCube-v0", "--episodes", "32", "--out",
+              str(root), "--cameras", "front", "--image-size", "64", "64"])  # fmt: skip
+        films = sorted(root.rglob("*.mp4"))
+        counts = [film_frames(film) for film in films]
+        rates = {}
+        rng = np.random.default_rng(0)
+        for name, length in (("one_frame", 1), ("random_access", STRETCH_FRAMES)):
+            begin, drawn = process_time(), 0
+            while process_time() - begin < 3:
+                film = int(rng.integers(len(films)))
+                first = int(rng.integers(max(1, counts[film] - length)))
+                drawn += len(read_film(films[film], first, length, 25))
+            rates[name] = drawn / (process_time() - begin)
         begin = process_time()
-        found = list(Dataset(root))
-        frames = sum(len(e) + 1 for e in found)
-        from_disk = frames / (process_time() - begin)
-        load_cached(root, Path(folder) / "cache")
+        for film, count in zip(films, counts, strict=True):
+            read_film(film, 0, count, 25)
+        rates["sequential_decode"] = sum(counts) / (process_time() - begin)
         begin = process_time()
-        load_cached(root, Path(folder) / "cache")
-        cached = frames / (process_time() - begin)
-        layout, action = _described(found[0])
-        buffer = SequenceBuffer(kept(layout, ("front_rgb",)), action, frames)
-        for episode in found:
-            buffer.add(episode)
-        begin, drawn = process_time(), 0
-        while process_time() - begin < 2:
+        found = load_cached(root, cache)
+        buffer = _filled(found)
+        rates["first_read"] = sum(counts) / (process_time() - begin)
+        drawing, drawn = process_time(), 0
+        for _ in range(options.updates):
             buffer.sample(16, 5, 4)
-            drawn += 16 * 9
-        memory = drawn / (process_time() - begin)
-    rates = {"first_read": from_disk, "cached_on_disk": cached, "memory": memory}
-    tell(frame_by_frame=frame_by_frame, **rates)
-    tell(**{f"{name}_over_mp4": rate / frame_by_frame for name, rate in rates.items()})
+            drawn += 16 * STRETCH_FRAMES
+        end = process_time()
+        rates["memory"] = drawn / (end - drawing)
+        rates["one_run"] = drawn / (end - begin)
+        begin = process_time()
+        _filled(load_cached(root, cache))
+        rates["mapped_read"] = sum(counts) / (process_time() - begin)
+    tell(episodes=len(films), frames=sum(counts), updates=options.updates, **rates)
+    over = rates["random_access"]
+    tell(**{f"{name}_over_random_access": rate / over for name, rate in rates.items()})
+
+
+STRETCH_FRAMES = 9
+"""Of a stretch as the teacher draws it: four frames of history and five that follow."""
+
+
+def _filled(found: list[Any]) -> Any:
+    """Put episodes into the buffer that a teacher learns from."""
+    from maniple.data.sequence_buffer import SequenceBuffer, kept
+    from maniple.world.source import _described
+
+    layout, action = _described(found[0])
+    frames = sum(len(e) + 1 for e in found)
+    buffer = SequenceBuffer(kept(layout, ("front_rgb",)), action, frames)
+    for episode in found:
+        buffer.add(episode)
+    return buffer
 
 
 RUNS = {
@@ -390,8 +414,10 @@ if __name__ == "__main__":
     parser.add_argument("--goals", type=int, default=50)
     parser.add_argument("--seed", type=int, default=50_000)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first-seed", type=int, default=10)
     parser.add_argument("--steps", type=int, default=16_000)
     parser.add_argument("--iterations", type=int, default=20)
+    parser.add_argument("--updates", type=int, default=1_000)
     parser.add_argument("--policies", type=int, default=12)
     parser.add_argument("--episodes", type=int, default=48)
     chosen = parser.parse_args()

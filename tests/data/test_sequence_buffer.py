@@ -44,6 +44,14 @@ def test_windows_are_stretches_of_one_episode(history):
     check(buffer.sample(500, 3, history), history, 3)
 
 
+def test_only_named_observations_are_drawn():
+    """The same stretches, without what was not asked for."""
+    one, other = filled([7, 3, 12]), filled([7, 3, 12])
+    whole, bare = one.sample(50, 3, 2), other.sample(50, 3, 2, names=())
+    assert not bare.obs and np.array_equal(whole.at, bare.at)
+    assert np.array_equal(whole.action, bare.action)
+
+
 def test_every_place_is_drawn():
     buffer = filled([7, 3, 12])
     assert buffer.count(3) == 5 + 1 + 10

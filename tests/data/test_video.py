@@ -49,6 +49,17 @@ def test_a_film_of_a_dataset_keeps_size_and_colour(tmp_path):
     assert np.abs(read_film(path, 0, 3, 25).astype(int) - smooth).max() < 8
 
 
+def test_a_film_is_read_from_anywhere_in_any_size(tmp_path):
+    path = tmp_path / "film.mp4"
+    write_film(path, frames(size=(32, 48)), fps=25)
+    whole = read_film(path, 0, 12, 25)
+    assert np.array_equal(read_film(path, 5, 4, 25), whole[5:9])
+    assert len(read_film(path, 10, 5, 25)) == 2, "no more than there are"
+    small = read_film(path, 0, 12, 25, (16, 24)).astype(int)
+    mean = whole.reshape(12, 16, 2, 24, 2, 3).mean((2, 4))
+    assert small.shape == (12, 16, 24, 3) and np.abs(small - mean).mean() < 3
+
+
 def test_an_empty_film_leaves_no_file(tmp_path):
     Film(tmp_path / "film.mp4", fps=25).close()
     assert not list(tmp_path.iterdir())

@@ -41,6 +41,7 @@ WAYS = {
         "algorithm": ["--algorithm", "ppo"], "horizon": ["--horizon", "2"],
         "samples": ["--samples", "12"], "action_cost": ["--action-cost", "50"],
         "disagreement": ["--disagreement", "0.001", "--action-cost", "1"],
+        "novelty": ["--novelty", "0"],
     },
     "adversarial": {
         "replay_share": ["--replay-share", "0.9"], "prioritise": ["--no-prioritise"],
@@ -131,6 +132,35 @@ def test_bad_settings_are_told():
                  lambda: TrainingConfig(mixed_precision="half"),
                  lambda: EnvironmentConfig(image_size=(60, 64)),
                  lambda: EnvironmentConfig(cameras=()),
+                 lambda: EnvironmentConfig(perturb={"backgroud": 0.4}),
+                 lambda: EnvironmentConfig(perturb={"light": -1.0}),
                  lambda: AdversarialConfig(replay_share=2.0)):  # fmt: skip
         with pytest.raises(BadConfig):
             make()
+
+
+def test_worlds_differ_where_they_are_told_to(inside, small, tmp_path):
+    """--perturb changes pictures of the teacher's episodes, and only there where it is given."""
+    words = ["train", "wm", "1", "2", *small, "--num-episodes", "1"]
+    found = {}
+    for name, more in {"plain": [], "more": ["--perturb", "background", "0.4"]}.items():
+        inside(*words, *more, "--output-dir", tmp_path / name)
+        piece = min((tmp_path / name / "replay").rglob("*.safetensors"))
+        found[name] = load_file(piece)["obs.front_rgb"]
+    assert found["plain"].shape == found["more"].shape
+    assert (found["plain"] != found["more"]).mean() > 0.2
+
+
+def test_a_noisy_player_keeps_rows_apart():
+    from maniple.core.spec import ArraySpec
+    from maniple.world.noise import NoisyPlayer, UniformNoise
+
+    spec, rng = ArraySpec((3,), np.dtype(np.float32), -2.0, 2.0), np.random.default_rng(0)
+    calm = UniformNoise(spec, 2, np.random.default_rng(1))
+    noisy = NoisyPlayer(UniformNoise(spec, 2, np.random.default_rng(1)), spec,
+                        np.array([0.0, 1.0]), rng)  # fmt: skip
+    noisy.reset(np.ones(2, np.bool_))
+    for _ in range(20):
+        one, other = calm.act({}), noisy.act({})
+        assert np.array_equal(one[0], other[0]) and not np.array_equal(one[1], other[1])
+        assert np.abs(other).max() <= 2 and other.dtype == np.float32

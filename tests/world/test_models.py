@@ -129,3 +129,35 @@ def test_presets_grow():
              for n in ("nano", "small")]  # fmt: skip
     assert sizes[0] < sizes[1]
     assert set(MODELS) == {"nano", "small", "base", "latent"}
+
+
+def test_states_learn_from_steps_without_pictures():
+    """Single steps that were drawn without pictures teach the walk, and it alone."""
+    model = make_model(SHAPES, TeacherConfig(model="nano"), 0).train()
+    assert float(model(batch(), 0)["walk"]) == 0.0
+    state = torch.randn(50, 1, 3).repeat(1, 2, 1)
+    action = torch.rand(50, 4, 2) * 2 - 1
+    state[:, 1, :2] += action[:, -1]
+    model.calibrate(state)
+    walked = batch()._replace(walk_state=state, walk_action=action)
+    adam = torch.optim.Adam(model.parameters(), 3e-3)
+    first = None
+    for _ in range(60):
+        loss = model._walk_loss(walked)
+        first = loss.item() if first is None else first
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+    assert loss.item() < 0.2 * first
+    touched = {n.split(".")[0] for n, p in model.named_parameters() if p.grad is not None}
+    assert touched == {"walk"}
+
+
+def test_latents_are_told_the_state():
+    """The encoder learns where the robot is; rewards only read what it learned."""
+    model = make_model(SHAPES, TeacherConfig(model="latent"), 0).train()
+    for term, changes in (("state", True), ("reward", False), ("picture", False)):
+        model.zero_grad()
+        model(batch(), 0)[term].backward()
+        grads = [p.grad for p in model.encoder.parameters()]
+        assert any(g is not None and g.abs().max() > 0 for g in grads) is changes, term

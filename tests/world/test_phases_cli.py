@@ -259,13 +259,22 @@ def test_a_dataset_as_the_source(inside, tmp_path):
 
 
 def check_cache(tmp_path):
-    """What was decoded once is read again bit by bit, and not for another dataset."""
-    (file,) = (tmp_path / "cache").iterdir()
-    plain, again = (load_cached(tmp_path / "demos", c) for c in (None, tmp_path / "cache"))
+    """What was decoded once is read again bit by bit, and not for another dataset or size."""
+    (folder,) = (tmp_path / "cache").iterdir()
+    size = (64, 64)
+    plain, again = (load_cached(tmp_path / "demos", c, size) for c in (None, tmp_path / "cache"))
     for a, b in zip(plain, again, strict=True):
         assert all(np.array_equal(a.obs[n], b.obs[n]) for n in a.obs)
         assert np.array_equal(a.action, b.action) and a.success == b.success
+    assert plain[0].obs["front_rgb"].shape[1:] == (64, 64, 3)
+    assert isinstance(again[0].obs["front_rgb"], np.memmap), "what is not looked at is not read"
+    own = load_cached(tmp_path / "demos", tmp_path / "cache")
+    assert own[0].obs["front_rgb"].shape[1:] == (32, 32, 3)
     (tmp_path / "demos/meta/more").write_text("changed")
-    load_cached(tmp_path / "demos", tmp_path / "cache")
-    assert len(list((tmp_path / "cache").iterdir())) == 2
-    assert file.exists()
+    load_cached(tmp_path / "demos", tmp_path / "cache", size)
+    assert len(list((tmp_path / "cache").iterdir())) == 3 and folder.exists()
+    (tmp_path / "demos/meta/more").unlink()
+    torn = next(folder.glob("obs.front_rgb.raw"))
+    torn.write_bytes(torn.read_bytes()[:-1])
+    with pytest.raises(BadConfig, match=r"cannot be used: .*Delete it"):
+        load_cached(tmp_path / "demos", tmp_path / "cache", size)

@@ -27,7 +27,7 @@ def evaluate_planner(options: Any) -> dict[str, Any]:
     if goal not in (*GOALS, "reward") and not Path(goal).suffix:
         raise BadConfig(f"goal is {goal!r}; it may be pink, expert, reward, or a PNG of the goal.")
     drawn = {} if options.renderer is None else {"renderer": options.renderer}
-    envs = make_envs(teacher.config, rows, max_episode_steps=10 * STEPS, **drawn)
+    envs = make_envs(teacher.config, rows, max_episode_steps=10 * STEPS, perturb={}, **drawn)
     try:
         planner = GoalPlanner(teacher.model, envs.action_spec, seed=options.seed)
         seed = 2_000_000_000 + options.seed * 1_000_000

@@ -101,7 +101,15 @@ def collect(
 
 def load(folder: str | Path, with_pictures: bool = True) -> list[Episode]:
     """Read all episodes of a dataset, or of every dataset right inside a run's folder."""
-    return [episode for root in datasets_in(folder) for episode in Dataset(root, with_pictures)]
+    return list(read_each(folder, with_pictures))
+
+
+def read_each(
+    folder: str | Path, with_pictures: bool = True, picture_size: tuple[int, int] | None = None
+) -> Iterator[Episode]:
+    """Read the same episodes one after another: only one has to fit into memory."""
+    for root in datasets_in(folder):
+        yield from Dataset(root, with_pictures, picture_size)
 
 
 def check_control(root: Path, control: str | None) -> None:

@@ -102,6 +102,7 @@ class SequenceBuffer:
         history: int = 1,
         source: int | None = None,
         by_priority: bool = False,
+        names: Iterable[str] | None = None,
     ) -> Windows:
         """Draw stretches of `length` actions; every place where one fits is equally likely.
 
@@ -109,6 +110,7 @@ class SequenceBuffer:
             history: Frames that are shown up to where a stretch begins, that one included.
             source: Only from episodes that were added with this number; None: from all.
             by_priority: Draw in proportion to what `prioritise` said.
+            names: Only these observations; None: all. Numbers alone are drawn at no cost.
         """
         starts = self.starts(length, source)
         if not len(starts):
@@ -122,13 +124,15 @@ class SequenceBuffer:
             drawn = np.searchsorted(ends, self._rng.random(count) * ends[-1])
         else:
             drawn = self._rng.integers(0, len(starts), count)
-        return self.windows(starts[np.minimum(drawn, len(starts) - 1)], length, history)
+        return self.windows(starts[np.minimum(drawn, len(starts) - 1)], length, history, names)
 
     def count(self, length: int, source: int | None = None) -> int:
         """How many different stretches of `length` actions there are."""
         return len(self.starts(length, source))
 
-    def windows(self, at: NDArray[np.int64], length: int, history: int) -> Windows:
+    def windows(
+        self, at: NDArray[np.int64], length: int, history: int, names: Iterable[str] | None = None
+    ) -> Windows:
         """Cut out the stretches that begin at the frames with these numbers."""
         age = self._marks["age"][at % self.capacity]
         # Not before the episode's first frame, nor before the oldest that is still here.
@@ -140,7 +144,7 @@ class SequenceBuffer:
         action = np.where(_wide(is_before, self._action), 0.0, self._action[moves])
         ahead = (at[:, None] + np.arange(length)) % self.capacity
         return Windows(
-            {name: array[frames] for name, array in self._obs.items()},
+            {name: self._obs[name][frames] for name in (self._obs if names is None else names)},
             action.astype(np.float32),
             self._marks["reward"][ahead],
             self._marks["success"][(ahead + 1) % self.capacity],

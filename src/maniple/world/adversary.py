@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ OLD, NEW = 0, 1
 RATE_PART = 0.3
 """Part of the teacher's learning rate with which it goes on."""
 LEAST_PRIORITY = 0.1
+HORIZON = 8
+"""Steps that its explorer plans ahead at most: beyond them a model that is wrong is wrong twice."""
 POOL_EVERY = 4
 
 
@@ -58,9 +61,10 @@ class Adversary(PhaseLearner):
             training.mixed_precision,
         )  # fmt: skip
         if config.student.algorithm == "mpc":
-            self.explorer: Any = MpcExplorer(
-                self.model, self.model.ensemble, action, config.student
-            )
+            # Codes of a model that learns do not stay what they were: novelty would mislead.
+            horizon = min(config.student.horizon, HORIZON)
+            settings = replace(config.student, novelty=0.0, horizon=horizon)
+            self.explorer: Any = MpcExplorer(self.model, self.model.ensemble, action, settings)
         else:
             self.explorer = PpoExplorer(self.model, action, ranks, training.seed)
         self._pool: list[dict[str, Any]] = []

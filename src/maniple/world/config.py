@@ -11,9 +11,10 @@ from maniple.core.checked_file import read_text, read_yaml_table
 from maniple.core.errors import BadConfig, closest, one_line
 from maniple.core.spec import check_picture_size
 from maniple.run.config import at_least
+from maniple.sim.perturbation_axes import checked
 
 PHASES = ("teacher", "student", "adversarial")
-SOURCES = ("mix", "pink", "random", "expert")
+SOURCES = ("mix", "pink", "random", "expert", "noisy_expert")
 PRECISIONS = ("no", "bf16", "fp16")
 
 
@@ -117,6 +118,9 @@ class EnvironmentConfig:
     state: str = "own"
     """own: what the robot knows of itself; all: the simulator's truth too; none."""
 
+    perturb: dict[str, float] = field(default_factory=dict)
+    """How the world differs from episode to episode, as in: background 0.4 light 0.5."""
+
     engine: str = "auto"
     """native, process, serial, or auto."""
 
@@ -131,6 +135,7 @@ class EnvironmentConfig:
         if len(self.image_size) != 2 or any(side < 16 or side % 16 for side in self.image_size):
             raise BadConfig(f"image_size is {self.image_size}; both must be multiples of 16.")
         check_picture_size("image_size", self.image_size)
+        object.__setattr__(self, "perturb", dict(checked(self.perturb)))
         for name in ("cameras", "image_size"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
@@ -156,7 +161,8 @@ class TeacherConfig:
 
     source: str = "mix"
     """Who plays: random, pink (noise that lasts), expert, or mix: pink, with the expert in a
-    quarter of the episodes where the task has one."""
+    quarter of the episodes where the task has one; noisy_expert: half pink, half the expert with
+    noise of every strength, so that near misses are seen too."""
 
     dataset: Path | None = None
     """Learn from this LeRobot dataset instead of playing."""
@@ -189,6 +195,9 @@ class StudentConfig:
     disagreement: float = 1.0
     """Weight of the ensemble's disagreement about what followed the action."""
 
+    novelty: float = 3.0
+    """Weight of taking the gripper where it has not been; mpc only."""
+
     memory_approach: float = 0.0
     """Weight of the student's memory coming closer to the teacher's; ppo only."""
 
@@ -201,7 +210,7 @@ class StudentConfig:
     action_cost: float = 0.01
     """Weight of the squared action, which is taken off."""
 
-    horizon: int = 8
+    horizon: int = 16
     """Steps that mpc plans ahead."""
 
     samples: int = 48
@@ -209,6 +218,7 @@ class StudentConfig:
 
     def __post_init__(self) -> None:
         _one_of("algorithm", self.algorithm, ("mpc", "ppo"))
+        at_least("novelty", self.novelty, 0)
         at_least("horizon", self.horizon, 1)
         at_least("samples", self.samples, 4)
 

@@ -7,10 +7,22 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from maniple.core.spec import Layout
+
 VOXEL_M = 0.02
 GRIPPERS = ("tip_pos", "gripper_pose", "ee_pos", "tip_pose")
 """Names under which observations tell where the gripper is."""
 OBJECTS = ("cube_pose", "object_pose", "block_pose", "target_pos")
+
+
+def gripper_numbers(layout: Layout, states: tuple[str, ...]) -> slice | None:
+    """Find the place of the gripper among the numbers of a state; None: it is not told."""
+    at = 0
+    for name in states:
+        if name in GRIPPERS:
+            return slice(at, at + 3)
+        at += layout[name].size
+    return None
 
 
 class Coverage:

@@ -20,6 +20,10 @@ from maniple.world.tracker import Tracker
 ON_THE_WAY = 0.3
 AT_THE_END = 1.5
 """Weights of the distance to the goal during a plan, and at its last step."""
+STATE_WEIGHT = 1.0
+"""Of the distance between states that the model tells from latents, beside that of the latents.
+Along the camera's view latents hardly differ over ten centimetres; told states do, and a speed
+that is not zero keeps an arm from stopping at the goal."""
 
 
 class GoalPlanner:
@@ -38,12 +42,17 @@ class GoalPlanner:
         self._tracker, self._scale = Tracker(model), ActionRange(action)
         self._rng = torch.Generator().manual_seed(seed)
         self._goal: Tensor | None = None
+        self._told: Tensor | None = None
+        self._numbers = max(1, model.shapes.state_size)
         self._plan: Tensor | None = None
 
     @torch.no_grad()
     def aim(self, pictures: Mapping[str, NDArray]) -> None:
         """Set the goal of every row: pictures (rows, h, w, 3) of the model's cameras."""
-        self._goal = self._model.encode(self._model.shapes.frames(pictures, self._tracker.device))
+        model = self._model
+        self._goal = model.encode(model.shapes.frames(pictures, self._tracker.device))
+        # A goal is a place to rest at: the latent before it is the same.
+        self._told = model.told(self._goal, self._goal)
 
     def reset(self, rows: NDArray[np.bool_]) -> None:
         """Start over; all rows begin together."""
@@ -75,10 +84,15 @@ class GoalPlanner:
             moved = self._model.move(*at, action)
             at = LatentMoment(at.latent, moved, action)
             weight = AT_THE_END if step == horizon - 1 else ON_THE_WAY
-            total = total + weight * self._distance(moved.view(rows, samples, -1))
+            total = total + weight * self._distance(at).view(rows, samples)
         return total
 
-    def _distance(self, latents: Tensor) -> Tensor:
-        if self._goal is None:
-            return -self._model.outcome(latents)[..., 0]
-        return (latents - self._goal[:, None]).square().mean(-1)
+    def _distance(self, at: LatentMoment) -> Tensor:
+        """How far (rows * samples) moments are from their row's goal."""
+        if self._goal is None or self._told is None:
+            return -self._model.outcome(at.latent)[..., 0]
+        rows = len(self._goal)
+        gap = at.latent.view(rows, -1, at.latent.shape[-1]) - self._goal[:, None]
+        told = self._model.told(at.before, at.latent).view(rows, gap.shape[1], -1)
+        off = (told - self._told[:, None]).square().sum(-1) / self._numbers
+        return (gap.square().mean(-1) + STATE_WEIGHT * off).flatten()

@@ -52,7 +52,8 @@ class LatentModel(nn.Module):
             nn.Linear(2 * size + 2 * action, hidden), nn.GELU(),
             nn.Linear(hidden, hidden), nn.GELU(), nn.Linear(hidden, size),
         )  # fmt: skip
-        self.tell_state = mlp(size, 128, shapes.state_size)
+        # From two latents: how fast joints turn is in no single picture.
+        self.tell_state = mlp(2 * size, 128, shapes.state_size)
         self.outcome = mlp(size, 128, 2)
         self.ensemble = Ensemble(self.code_size, action, config.heads)
         self.decoder = _decoder(size, width, self.grid, shapes.channels) if config.decoder else None
@@ -63,7 +64,7 @@ class LatentModel(nn.Module):
         return self.decoder is not None
 
     def calibrate(self, state: Tensor) -> None:
-        """Take the scale of the states from data, (N, state_size)."""
+        """Take the scale of the states from data, (N, T, state_size)."""
         self.scale.fit(state)
 
     def blank_memory(self, rows: int) -> Tensor:
@@ -95,7 +96,7 @@ class LatentModel(nn.Module):
     def advance(self, at: LatentMoment, action: Tensor) -> tuple[Prediction, LatentMoment]:
         """Imagine one step, in latents; the frame is drawn only for people."""
         latent = self.move(*at, action)
-        return self._say(latent), LatentMoment(at.latent, latent, action)
+        return self._say(at.latent, latent), LatentMoment(at.latent, latent, action)
 
     def warmed(self, batch: Batch, steps: int) -> Tensor:
         """Nothing is carried along the episode."""
@@ -115,7 +116,7 @@ class LatentModel(nn.Module):
         return {
             "latent": torch.stack(off).mean(),
             "gaussian": gaussian_loss(latents[:, 1:].flatten(0, 1), draw),
-            **self._told(batch, latents[:, 2:].detach()),
+            **self._told(batch, latents[:, 1:-1], latents[:, 2:]),
             "ensemble": self._ensemble_loss(batch, latents.detach()),
             **self._drawn(frames, latents.detach(), draw),
         }
@@ -128,12 +129,20 @@ class LatentModel(nn.Module):
         last, action = batch.action[:, first], batch.action[:, first + 1]
         return self.ensemble.loss(before, code, last, action, after)
 
-    def _told(self, batch: Batch, latents: Tensor) -> dict[str, Tensor]:
-        """Errors of the heads that read latents; they do not change them."""
+    def told(self, before: Tensor, latents: Tensor) -> Tensor:
+        """Tell the scaled state from a latent and the one before it."""
+        return self.tell_state(torch.cat([latents, latents - before], -1))
+
+    def _told(self, batch: Batch, before: Tensor, latents: Tensor) -> dict[str, Tensor]:
+        """Errors of the heads that read latents.
+
+        Only the state changes them: where the robot is must be told apart to the centimetre, and
+        a background that nothing in an episode changes is not what latents are for.
+        """
         state = self.scale(batch.state[:, self.history :])
-        reward, success = self.outcome(latents).unbind(-1)
+        reward, success = self.outcome(latents.detach()).unbind(-1)
         return {
-            "state": (self.tell_state(latents) - state).square().mean(),
+            "state": (self.told(before, latents) - state).square().mean(),
             "reward": (reward - batch.reward).square().mean(),
             "success": F.binary_cross_entropy_with_logits(success, batch.success),
         }
@@ -146,12 +155,12 @@ class LatentModel(nn.Module):
         shown = torch.sigmoid(self.decoder(latents[:, step]))
         return {"picture": (shown - frames[:, step]).square().mean()}
 
-    def _say(self, latent: Tensor) -> Prediction:
+    def _say(self, before: Tensor, latent: Tensor) -> Prediction:
         size = (len(latent), self.shapes.channels, self.shapes.height, self.shapes.width)
         drawn = latent.new_full(size, float("nan"))
         if self.decoder is not None:
             drawn = torch.sigmoid(self.decoder(latent))
-        state = self.scale.undo(self.tell_state(latent))
+        state = self.scale.undo(self.told(before, latent))
         reward, success = self.outcome(latent).unbind(-1)
         return Prediction(drawn, state, reward, success)
 

@@ -11,11 +11,13 @@ from maniple.core.rank import Rank
 from maniple.registry import EXPERTS, TASKS, canonical, expert, find, make_vec
 from maniple.world.adapter import Mixed, StudentAdapter
 from maniple.world.config import EnvironmentConfig, WorldConfig
-from maniple.world.noise import PinkNoise, UniformNoise
+from maniple.world.noise import NoisyPlayer, PinkNoise, UniformNoise
 from maniple.world.shapes import Shapes
 
 EXPERT_SHARE = 4
 """In a mix, one row in so many is played by the expert."""
+MOST_NOISE = 2.0
+"""Of a noisy expert's actions, in half their range."""
 HELD_OUT_SEED = 1_500_000_000
 """Held-out episodes begin here; training counts from its own small seed."""
 
@@ -29,8 +31,8 @@ def make_envs(config: WorldConfig, rows: int | None = None, **more: Any) -> Any:
         "max_episode_steps": config.training.steps_per_episode, "engine": env.engine,
         "autoreset_mode": "Disabled", **more,
     }  # fmt: skip
-    optional = {"control": env.control, "workers": env.workers}
-    options |= {name: value for name, value in optional.items() if value is not None}
+    optional = {"control": env.control, "workers": env.workers, "perturb": env.perturb or None}
+    options |= {n: value for n, value in optional.items() if value is not None and n not in more}
     return make_vec(env.task, rows if rows is not None else env.num_envs, **options)
 
 
@@ -67,7 +69,13 @@ def make_player(config: WorldConfig, envs: Any, episode: int, source: str = "") 
     scripted = expert(task, rows)
     if source == "expert":
         return scripted
-    plays = (np.arange(rows) + episode) % EXPERT_SHARE == 0
+    if source == "noisy_expert":
+        # Squared: many rows nearly succeed, and some have no chance.
+        scripted = NoisyPlayer(scripted, spec, MOST_NOISE * rng.random(rows) ** 2, rng)
+        share = 2
+    else:
+        share = EXPERT_SHARE
+    plays = (np.arange(rows) + episode) % share == 0
     return Mixed([(pink, ~plays), (scripted, plays)])
 
 

@@ -45,8 +45,15 @@ class Preset:
 
 
 _PIXELS = "maniple.world.pixel_model:PixelModel"
-_DRAWING = {"picture": 10.0, "state": 1.0, "reward": 0.1, "success": 0.1, "ensemble": 1.0}
-_LATENT = {"latent": 1.0, "gaussian": 0.1, "state": 1.0, "reward": 0.1, "success": 0.1,
+_DRAWING = {
+    "picture": 10.0,
+    "state": 1.0,
+    "walk": 1.0,
+    "reward": 0.1,
+    "success": 0.1,
+    "ensemble": 1.0,
+}
+_LATENT = {"latent": 1.0, "gaussian": 0.1, "state": 3.0, "reward": 0.1, "success": 0.1,
            "ensemble": 1.0, "picture": 10.0}  # fmt: skip
 MODELS: dict[str, Preset] = {
     "nano": Preset("Pixels, for a CPU.", _PIXELS, {"width": 16}, 16, 3e-3, _DRAWING),

@@ -1,4 +1,4 @@
-"""Play without looking: noise of two kinds."""
+"""Noise that plays without looking, and noise on what somebody else does."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from maniple.core.random_actions import random_actions
 from maniple.core.spec import ArraySpec
+from maniple.world.adapter import StudentAdapter
 
 
 class UniformNoise:
@@ -44,6 +45,29 @@ class PinkNoise:
         action = np.clip(self._actions[self._at % len(self._actions)], self._low, self._high)
         self._at += 1
         return action.astype(self._spec.dtype)
+
+
+class NoisyPlayer:
+    """Somebody else, with noise on every action: how much is each row's own."""
+
+    def __init__(
+        self, player: StudentAdapter, spec: ArraySpec, strength: NDArray, rng: np.random.Generator
+    ) -> None:
+        """Take a player for all rows and the noise's deviation in each, of half the range."""
+        self._player, self._spec, self._rng = player, spec, rng
+        low, high = (np.clip(bound, -1e6, 1e6) for bound in spec.bounds())
+        half = (high - low) / 2
+        self._strength = strength.reshape(-1, *[1] * len(spec.shape)) * half
+
+    def reset(self, rows: NDArray[np.bool_]) -> None:
+        """Start over."""
+        self._player.reset(rows)
+
+    def act(self, obs: Mapping[str, NDArray]) -> NDArray:
+        """Return the other's action of every row, and noise."""
+        action = np.asarray(self._player.act(obs))
+        noise = self._strength * self._rng.normal(size=action.shape)
+        return np.clip(action + noise, *self._spec.bounds()).astype(self._spec.dtype)
 
 
 def pink_noise(rng: np.random.Generator, rows: int, steps: int, size: int, scale: float = 0.7):

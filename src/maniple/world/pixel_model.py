@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from maniple.world.composite import Composite
 from maniple.world.ensemble import Ensemble
 from maniple.world.layers import down, mlp, up
 from maniple.world.models import ModelConfig
@@ -43,8 +44,12 @@ class PixelModel(nn.Module):
         self.look = nn.Sequential(nn.Linear(cells, memory), nn.LayerNorm(memory), nn.Tanh())
         told = shapes.state_size + shapes.action_size * config.history
         self.gru = nn.GRUCell(memory + told, memory)
-        self.moves = mlp(memory + told, 2 * memory, shapes.state_size)
-        knows = memory + told + shapes.state_size
+        self.walk = nn.Sequential(
+            nn.Linear(told, 2 * memory), nn.GELU(),
+            nn.Linear(2 * memory, 2 * memory), nn.GELU(), nn.Linear(2 * memory, shapes.state_size),
+        )  # fmt: skip
+        self.moves = mlp(memory + told, memory, shapes.state_size)
+        knows = memory + told + 2 * shapes.state_size
         self.place = nn.Linear(knows, 2 * width * self.grid[0] * self.grid[1])
         self.style = nn.Linear(knows, 14 * width)
         self.mix = nn.Conv2d(6 * width, 4 * width, 3, padding=1)
@@ -52,12 +57,10 @@ class PixelModel(nn.Module):
         self.join_middle = nn.Conv2d(4 * width, 2 * width, 3, padding=1)
         self.up_fine = up(2 * width, width)
         self.join_fine = nn.Conv2d(2 * width, width, 3, padding=1)
-        self.draw = up(width, 4 * len(shapes.cameras))
-        with torch.no_grad():
-            # Begin with copying: a mask that is half open blurs what never moves.
-            bias = getattr(self.draw, "bias")  # noqa: B009  (a module's parameter, to pyright)
-            bias[::4] = -2.0
-        self.outcome = mlp(knows, memory, 2)
+        size = (shapes.height, shapes.width)
+        self.composite = Composite(width, len(shapes.cameras), size)
+        # Not from actions: a head that sees them learns how experts move, not where the tip is.
+        self.outcome = mlp(memory + shapes.state_size, memory, 2)
         self.ensemble = Ensemble(self.code_size, shapes.action_size, config.heads)
 
     @property
@@ -70,7 +73,7 @@ class PixelModel(nn.Module):
         return self.gru.weight_hh.new_zeros(rows, self.memory_size)
 
     def calibrate(self, state: Tensor) -> None:
-        """Take the scale of the states from data, (N, state_size)."""
+        """Take the scale of the states from data, (N, T, state_size)."""
         self.scale.fit(state)
 
     def codes(self, moment: Moment) -> Tensor:
@@ -90,10 +93,14 @@ class PixelModel(nn.Module):
         fine, middle, coarse, code = self._see(at.frames)
         told, memory = self._note(code, at, action)
         known = torch.cat([memory, told], -1)
-        scaled = self.scale(at.state) + self.moves(known)
-        known = torch.cat([known, scaled], -1)
-        frame = self._blend(at.now, self._decode(fine, middle, coarse, known))
-        reward, success = self.outcome(known).unbind(-1)
+        # What the body does by itself, learned from many steps, and what memory knows beyond it.
+        change = self.walk(told) + self.moves(known)
+        # A number that never changes, such as where a goal is, must not drift away.
+        scaled = self.scale(at.state) + self.scale.step * change
+        # Pixels move by the change, which is a tenth of what states differ by.
+        known = torch.cat([known, scaled, change], -1)
+        frame = self.composite(at.now, self._decode(fine, middle, coarse, known))
+        reward, success = self.outcome(torch.cat([memory, scaled], -1)).unbind(-1)
         said = Prediction(frame, self.scale.undo(scaled), reward, success)
         return said, at.after(action, frame, said.state, memory)
 
@@ -118,14 +125,24 @@ class PixelModel(nn.Module):
             for name, term in self._errors(batch, warm + ahead, said, moment.now).items():
                 terms.setdefault(name, []).append(term)
         found = {name: torch.stack(values).mean() for name, values in terms.items()}
-        return found | {"ensemble": self._ensemble_loss(batch)}
+        return found | {"walk": self._walk_loss(batch), "ensemble": self._ensemble_loss(batch)}
+
+    def _walk_loss(self, batch: Batch) -> Tensor:
+        """Error of single true steps of the states; 0 where none were drawn."""
+        if not batch.walk_state.numel():
+            return batch.state.new_zeros(())
+        before, after = self.scale(batch.walk_state).unbind(1)
+        told = torch.cat([before, batch.walk_action.flatten(1)], -1)
+        said = before + self.scale.step * self.walk(told)
+        return self.scale.in_steps(said - after).square().mean()
 
     def _errors(self, batch: Batch, step: int, said: Prediction, start: Tensor) -> dict:
         true, state = batch.frames[:, self.history + step], batch.state[:, self.history + step]
         weight = (0.1 + 0.9 * batch.age[:, step] / WARM_UP_STEPS).clamp_max(1.0)
         is_moving = ((true - start).abs() > MOVING).float()
         error = ((said.frame - true).square() * (1 + MOVING_WEIGHT * is_moving)).mean((1, 2, 3))
-        off = (self.scale(said.state) - self.scale(state)).square().mean(-1)
+        # By the spread of an episode, what one action does would hardly count.
+        off = self.scale.in_steps(self.scale(said.state) - self.scale(state)).square().mean(-1)
         solved = F.binary_cross_entropy_with_logits(
             said.success, batch.success[:, step], reduction="none"
         )
@@ -140,7 +157,7 @@ class PixelModel(nn.Module):
         """Teach the heads one true step, without changing what they look at."""
         size = self.history
         # A few rows are enough for heads that are this small.
-        batch = Batch(*(part[::4] for part in batch))
+        batch = Batch(*(part[::4] for part in batch[:6]))
         with torch.no_grad():
             frames = torch.cat([batch.frames[:, :1], batch.frames], 1)
             before, code, after = (
@@ -169,14 +186,7 @@ class PixelModel(nn.Module):
         x = _styled(self.mix(torch.cat([coarse, place], 1)), styles[0])
         x = _styled(self.join_middle(torch.cat([F.gelu(self.up_middle(x)), middle], 1)), styles[1])
         x = _styled(self.join_fine(torch.cat([F.gelu(self.up_fine(x)), fine], 1)), styles[2])
-        return self.draw(x)
-
-    def _blend(self, last: Tensor, drawn: Tensor) -> Tensor:
-        rows, _, height, width = last.shape
-        drawn = torch.sigmoid(drawn.view(rows, -1, 4, height, width))
-        mask, new = drawn[:, :, :1], drawn[:, :, 1:]
-        old = last.view(rows, -1, 3, height, width)
-        return (old + mask * (new - old)).view_as(last)
+        return x
 
 
 def _styled(x: Tensor, style: Tensor) -> Tensor:

@@ -61,7 +61,10 @@ class Shapes:
 
     def state(self, obs: Mapping[str, NDArray], device: Any = "cpu") -> Tensor:
         """Numbers of all states side by side, (..., state_size)."""
-        lead = obs[self.cameras[0]].shape[:-3]
+        return self.numbers(obs, obs[self.cameras[0]].shape[:-3], device)
+
+    def numbers(self, obs: Mapping[str, NDArray], lead: tuple[int, ...], device: Any) -> Tensor:
+        """The same where there are no pictures; `lead` is the shape before the numbers."""
         parts = [np.asarray(obs[n], np.float32).reshape(*lead, -1) for n in self.states]
         joined = np.concatenate([*parts, np.zeros((*lead, 0), np.float32)], -1)
         return torch.from_numpy(joined).to(device)
@@ -88,6 +91,26 @@ class Batch(NamedTuple):
     """(B, L), 0 or 1."""
     age: Tensor
     """(B, L)."""
+    walk_state: Tensor = torch.zeros(0, 2, 0)
+    """(N, 2, state_size): states before and after single steps, of which no picture is needed."""
+    walk_action: Tensor = torch.zeros(0, 0, 0)
+    """(N, H, action_size): the actions up to those steps."""
+
+
+def _lead(windows: Windows) -> tuple[int, int]:
+    """Stretches, and frames of each: one more than actions."""
+    rows, moves = windows.action.shape[:2]
+    return rows, moves + 1
+
+
+def with_walk(batch: Batch, windows: Windows, shapes: Shapes) -> Batch:
+    """Add single steps, drawn without pictures."""
+    device = batch.state.device
+    action = torch.from_numpy(windows.action.reshape(*windows.action.shape[:2], -1)).to(device)
+    return batch._replace(
+        walk_state=shapes.numbers(windows.obs, _lead(windows), device)[:, -2:],
+        walk_action=action,
+    )
 
 
 def batch_of(windows: Windows, shapes: Shapes, device: Any = "cpu") -> Batch:

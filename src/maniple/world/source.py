@@ -69,7 +69,8 @@ class DatasetSource:
 
     def __init__(self, config: WorldConfig, ranks: Ranks) -> None:
         assert config.teacher.dataset is not None
-        found = load_cached(config.teacher.dataset, config.teacher.cache)
+        size = config.environment.image_size
+        found = load_cached(config.teacher.dataset, config.teacher.cache, size)
         if len(found) < 2 * ranks.world_size:
             raise BadConfig(
                 f"{config.teacher.dataset} has {len(found)} episodes; {2 * ranks.world_size} are "

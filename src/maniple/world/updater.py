@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from maniple.agents.agent import adam_tensors, flat, load_exactly, make_adam
 from maniple.core.errors import BadConfig, ManipleError
 from maniple.run.ranks import Ranks
+from maniple.world.allocator import keep_freed_memory
 from maniple.world.prediction import WorldModel
 from maniple.world.shapes import Batch
 
@@ -49,6 +50,7 @@ class Updater:
             accumulation: Batches for one update.
             precision: no, bf16 or fp16.
         """
+        keep_freed_memory()
         self.model, self.updates = model, 0
         self._weights, self._rate, self._total = dict(weights), learning_rate, total
         self._ranks, self._accumulation = ranks, accumulation

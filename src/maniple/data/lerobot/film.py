@@ -6,6 +6,7 @@ from pathlib import Path
 
 import av
 import numpy as np
+from av.video.reformatter import VideoReformatter
 from numpy.typing import NDArray
 
 from maniple.core.atomic import replacing
@@ -25,26 +26,42 @@ def write_film(path: Path, frames: NDArray[np.uint8], fps: int) -> None:
             encoder.add(frame)
 
 
-def read_film(path: Path, start: int, count: int, fps: int) -> NDArray[np.uint8]:
-    """Return up to `count` frames from frame `start` on, (frames, height, width, 3)."""
-    frames = []
+def read_film(
+    path: Path, start: int, count: int, fps: int, size: tuple[int, int] | None = None
+) -> NDArray[np.uint8]:
+    """Return up to `count` frames from frame `start` on, (frames, height, width, 3).
+
+    Args:
+        size: Height and width to which frames are scaled while they are decoded; None: their own.
+    """
     with av.open(str(path), format="mp4") as film:
         stream = film.streams.video[0]
         assert stream.time_base is not None
-        if stream.width * stream.height * 3 * count > MOST_BYTES:
+        height, width = size or (stream.height, stream.width)
+        if width * height * 3 * count > MOST_BYTES:
             raise ValueError(
-                f"{count} frames of {stream.width} x {stream.height} are more than "
-                f"{MOST_BYTES:,} bytes"
+                f"{count} frames of {width} x {height} are more than {MOST_BYTES:,} bytes"
             )
+        # Starting threads costs more than they bring in films as small as these.
+        stream.codec_context.thread_count = 1
+        # One converter for the film: a frame's own would be made anew for every frame.
+        converter = VideoReformatter()
+        frames = np.empty((count, height, width, 3), np.uint8)
         if start:
             film.seek(int(start / fps / stream.time_base), stream=stream)
+        found, is_before = 0, start > 0
         for frame in film.decode(stream):
-            if frame.pts is None or round(float(frame.pts * stream.time_base) * fps) < start:
+            if frame.pts is None:
                 continue
-            frames.append(frame.to_ndarray(format="rgb24"))
-            if len(frames) == count:
+            if is_before and round(float(frame.pts * stream.time_base) * fps) < start:
+                continue
+            is_before = False
+            shown = converter.reformat(frame, width, height, "rgb24", threads=1)
+            frames[found] = shown.to_ndarray()
+            found += 1
+            if found == count:
                 break
-    return np.stack(frames) if frames else np.empty((0, 0, 0, 3), np.uint8)
+    return frames[:found]
 
 
 def film_frames(path: Path) -> int:

@@ -29,16 +29,22 @@ class Dataset:
     Args:
         root: The dataset's folder.
         with_pictures: Decode the films; False leaves them out of the observations.
+        picture_size: Height and width to which pictures are scaled; None: as they were stored.
     """
 
-    def __init__(self, root: str | Path, with_pictures: bool = True) -> None:
+    def __init__(
+        self,
+        root: str | Path,
+        with_pictures: bool = True,
+        picture_size: tuple[int, int] | None = None,
+    ) -> None:
         self.root = Path(root)
         self.info = meta.read_info(self.root)
         with _readable(self.root):
             self.features = Features.from_info(self.info["features"])
             self.rows = meta.read_episode_rows(self.root)
             self.tasks = meta.read_tasks(self.root)
-        self._with_pictures = with_pictures
+        self._with_pictures, self._picture_size = with_pictures, picture_size
         self._last: tuple[Path, Any] | None = None
         self._begins: dict[str, dict[tuple[int, int], list[float]]] = {}
         """When episodes begin, by film: looked up once for each camera."""
@@ -99,7 +105,8 @@ class Dataset:
         start = round(row[f"videos/{key}/from_timestamp"] * fps)
         try:
             # Our films show the final observation too, after the last row's.
-            frames = read_film(path, start, min(row["length"] + 1, self._room(row, key)), fps)
+            count = min(row["length"] + 1, self._room(row, key))
+            frames = read_film(path, start, count, fps, self._picture_size)
         except UNREADABLE as error:
             raise BadConfig(
                 f"{path} cannot be read: {one_line(error)}. Type: maniple data check {self.root}"
