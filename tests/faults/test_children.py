@@ -281,18 +281,17 @@ print("fine")
     assert done.stdout.strip() == "fine", done.stderr
 
 
-def test_a_stopped_zygote_is_renewed():
-    """Noticed within some ten seconds, in words for people."""
+def test_a_stopped_zygote_is_renewed(monkeypatch):
+    """Noticed after FORK_SECONDS, in words for people."""
+    monkeypatch.setattr("maniple.engine.zygote.FORK_SECONDS", 2.0)
     envs = maniple.make_vec(Telling, 2, engine="process", workers=2)
     envs.reset(seed=0)
     os.kill(envs._engine._pool._launcher._zygote._process.pid, signal.SIGSTOP)
     os.kill(envs._engine._handles[0].pid, signal.SIGKILL)
-    start = time.monotonic()
     *_, trunc, info = envs.step(QUIET)
     assert trunc[0] and info["worker_restarted"][0]
     for _ in range(3):
         obs, *_, info = envs.step(QUIET)
-    assert time.monotonic() - start < 14
     assert obs[0] > 0
     envs.close()
 
