@@ -17,10 +17,8 @@ ALONE = (
     "faults",
     "learn/test_cluster.py",
     "learn/test_ranks.py",
-    "learn/test_shared_gradients.py",
     "run/test_lock.py",
     "sim/test_gl_backend.py",
-    "world/test_world_ranks.py",
 )
 """Files and folders about time, processes, cores, signals, displays, leaks or ports."""
 
