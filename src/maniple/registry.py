@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maniple.core.errors import BadConfig, UnknownName, closest, unknown, unknown_option
+from maniple.core.errors import BadConfig, UnknownName, closest, unknown
 from maniple.sim.robots.table import ROBOTS, find_robot
 
 __all__ = ["EXPERTS", "ROBOTS", "TASKS", "expert", "find", "find_robot", "make", "make_vec"]
@@ -314,27 +314,7 @@ def _hosted_recipe(id: str | Callable[..., Any], options: dict[str, Any]) -> Rec
 
     if not (isinstance(id, str) or callable(id)):
         raise BadConfig(f"{id!r} is neither a task's id nor a function that makes an environment.")
-    clip = bool(options.pop("clip_actions", False))
-    if callable(id):
-        _check_takes(id, options)
-    return HostedRecipe(id, tuple(options.items()), clip)
-
-
-def _check_takes(make: Callable[..., Any], options: dict[str, Any]) -> None:
-    """Refuse options that a function has no parameter for, before a worker starts with them."""
-    import inspect
-
-    try:
-        parameters = inspect.signature(make, follow_wrapped=False).parameters.values()
-    except (TypeError, ValueError):  # compiled functions may not say
-        return
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        return
-    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    for name in options:
-        if name not in named:
-            who = f"{getattr(make, '__name__', repr(make))} takes"
-            raise unknown_option(name, [*named, "clip_actions"], who)
+    return HostedRecipe.of(id, options)
 
 
 def _is_gymnasium_id(id: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.block import SMALL
-from maniple.core.errors import BadConfig
+from maniple.core.errors import BadConfig, unknown_option
 from maniple.core.faults import cut_off, fault_text, repeat_and_cut_off
 from maniple.core.group import Contract, Recipe
 from maniple.core.pack import Packer
@@ -34,6 +35,15 @@ class HostedRecipe(Recipe):
 
     preload = ("mujoco", __name__)
 
+    @classmethod
+    def of(cls, make: Callable[..., gymnasium.Env] | str, options: dict[str, Any]) -> HostedRecipe:
+        """Check the options of a function before a worker starts with them; make its recipe."""
+        given = dict(options)
+        clips = bool(given.pop("clip_actions", False))
+        if callable(make):
+            _check_takes(make, given)
+        return cls(make, tuple(given.items()), clips)
+
     def build(self) -> gymnasium.Env:
         """Make one environment."""
         if callable(self.make):
@@ -51,6 +61,21 @@ class HostedRecipe(Recipe):
     def group(self, num_envs: int, threads: int, rank: int = 0, first_row: int = 0) -> HostedGroup:
         """Build rows `first_row` and following."""
         return HostedGroup(self, num_envs, first_row)
+
+
+def _check_takes(make: Callable[..., Any], options: dict[str, Any]) -> None:
+    """Refuse options that a function has no parameter for."""
+    try:
+        parameters = inspect.signature(make, follow_wrapped=False).parameters.values()
+    except (TypeError, ValueError):  # compiled functions may not say
+        return
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return
+    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    for name in options:
+        if name not in named:
+            who = f"{getattr(make, '__name__', repr(make))} takes"
+            raise unknown_option(name, [*named, "clip_actions"], who)
 
 
 def contract_of(env: gymnasium.Env, clip_actions: bool) -> Contract:
