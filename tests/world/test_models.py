@@ -134,16 +134,21 @@ def test_presets_grow():
 def test_states_learn_from_steps_without_pictures():
     """Single steps that were drawn without pictures teach the walk, and it alone."""
     model = make_model(SHAPES, TeacherConfig(model="nano"), 0).train()
-    assert float(model(batch(), 0)["walk"]) == 0.0
+    assert "walk" not in model(batch(), 0)
     state = torch.randn(50, 1, 3).repeat(1, 2, 1)
     action = torch.rand(50, 4, 2) * 2 - 1
     state[:, 1, :2] += action[:, -1]
     model.calibrate(state)
-    walked = batch()._replace(walk_state=state, walk_action=action)
+    walked = batch()._replace(
+        walk_state=state,
+        walk_action=action,
+        walk_reward=torch.zeros(len(state)),
+        walk_success=torch.zeros(len(state)),
+    )
     adam = torch.optim.Adam(model.parameters(), 3e-3)
     first = None
     for _ in range(60):
-        loss = model._walk_loss(walked)
+        loss = model._walk_losses(walked)["walk"]
         first = loss.item() if first is None else first
         adam.zero_grad()
         loss.backward()
@@ -151,6 +156,36 @@ def test_states_learn_from_steps_without_pictures():
     assert loss.item() < 0.2 * first
     touched = {n.split(".")[0] for n, p in model.named_parameters() if p.grad is not None}
     assert touched == {"walk"}
+
+
+def test_success_is_told_from_states_first():
+    """Single steps teach where the task is solved; how calmly one moves there tells nothing."""
+    model = make_model(SHAPES, TeacherConfig(model="nano"), 0).train()
+    state = torch.randn(400, 2, 3)
+    solved = (state[:, 1].norm(dim=-1) < 1.5).float()
+    model.calibrate(state)
+    walked = batch()._replace(walk_state=state, walk_action=torch.zeros(400, 4, 2),
+                              walk_reward=solved, walk_success=solved)  # fmt: skip
+    adam = torch.optim.Adam(model.parameters(), 3e-3)
+    for _ in range(200):
+        adam.zero_grad()
+        model._walk_losses(walked)["outcome"].backward()
+        adam.step()
+    touched = {n for n, p in model.named_parameters() if p.grad is not None}
+    assert touched and all(n.startswith("outcome.from_state.") for n in touched)
+    fresh = torch.randn(400, 3)
+    said = model.outcome.from_state(model.scale(fresh))
+    true = fresh.norm(dim=-1) < 1.5
+    assert ((said[:, 1] > 0) == true).float().mean() > 0.9
+    assert (said[:, 0] - true.float()).square().mean() < 0.1
+
+
+def test_what_a_state_is_worth_does_not_move_it():
+    """Success and reward change how states are read, never where they are predicted to be."""
+    model = make_model(SHAPES, TeacherConfig(model="nano"), 0).train()
+    found = model(batch(), 0)
+    (found["success"] + found["reward"]).backward()
+    assert all(p.grad is None for p in model.walk.parameters())
 
 
 def test_latents_are_told_the_state():

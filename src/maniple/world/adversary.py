@@ -56,9 +56,10 @@ class Adversary(PhaseLearner):
         self._config, self._adversarial = config, config.adversarial
         self._teacher_config = teacher.config.teacher
         rate = training.learning_rate or RATE_PART * preset.learning_rate
+        rounds = config.adversarial.total_iterations or training.num_episodes
         self.updater = Updater(
-            self.model, preset.weights, rate, ranks, None, training.gradient_accumulation,
-            training.mixed_precision,
+            self.model, preset.weights, rate, ranks, rounds * training.updates_per_episode,
+            training.gradient_accumulation, training.mixed_precision,
         )  # fmt: skip
         if config.student.algorithm == "mpc":
             # Codes of a model that learns do not stay what they were: novelty would mislead.
@@ -181,7 +182,7 @@ class Adversary(PhaseLearner):
             by_priority = self._adversarial.prioritise
             parts.append(self.replay.sample(self._batch_size - old, length, size, NEW, by_priority))
         batches = [batch_of(part, self.shapes, self.device) for part in parts]
-        return Batch(*(torch.cat(arrays) for arrays in zip(*batches, strict=True)))
+        return self.walked(Batch(*(torch.cat(arrays) for arrays in zip(*batches, strict=True))))
 
     def _explorer_state(self) -> dict[str, Any]:
         if isinstance(self.explorer, PpoExplorer):

@@ -49,6 +49,7 @@ _DRAWING = {
     "picture": 10.0,
     "state": 1.0,
     "walk": 1.0,
+    "outcome": 0.3,
     "reward": 0.1,
     "success": 0.1,
     "ensemble": 1.0,

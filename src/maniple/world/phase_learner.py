@@ -13,14 +13,19 @@ from maniple.run.device import device_of
 from maniple.run.learner import Counters, State
 from maniple.run.ranks import Ranks
 from maniple.world.config import TrainingConfig
-from maniple.world.shapes import Shapes
+from maniple.world.prediction import WorldModel
+from maniple.world.shapes import Batch, Shapes, with_walk
 from maniple.world.source import Played
 from maniple.world.updater import Updater
+
+WALK_STEPS = 256
+"""Single steps of states in an update: they cost a hundredth of one picture each."""
 
 
 class PhaseLearner:
     """Counts rounds of episodes, remembers them, and is stored; a phase says what is learned."""
 
+    model: WorldModel
     updater: Updater
 
     def __init__(
@@ -46,6 +51,13 @@ class PhaseLearner:
         for episode, solved in played:
             self.replay.add(episode, source, solved)
         self.episodes += 1
+
+    def walked(self, batch: Batch) -> Batch:
+        """Add single steps of the states alone, of everything that is remembered."""
+        if not self.shapes.state_size:
+            return batch
+        steps = self.replay.sample(WALK_STEPS, 1, self.model.history, names=self.shapes.states)
+        return with_walk(batch, steps, self.shapes)
 
     def weights(self) -> dict[str, NDArray]:
         """Return what is trained."""

@@ -11,6 +11,7 @@ from maniple.world.ensemble import Ensemble
 from maniple.world.layers import down, mlp, up
 from maniple.world.models import ModelConfig
 from maniple.world.moment import Moment, moment_at, true_action
+from maniple.world.outcome import Outcome
 from maniple.world.prediction import Prediction, rollout
 from maniple.world.scale import Scale
 from maniple.world.shapes import Batch, Shapes
@@ -60,7 +61,7 @@ class PixelModel(nn.Module):
         size = (shapes.height, shapes.width)
         self.composite = Composite(width, len(shapes.cameras), size)
         # Not from actions: a head that sees them learns how experts move, not where the tip is.
-        self.outcome = mlp(memory + shapes.state_size, memory, 2)
+        self.outcome = Outcome(shapes.state_size, memory)
         self.ensemble = Ensemble(self.code_size, shapes.action_size, config.heads)
 
     @property
@@ -100,7 +101,7 @@ class PixelModel(nn.Module):
         # Pixels move by the change, which is a tenth of what states differ by.
         known = torch.cat([known, scaled, change], -1)
         frame = self.composite(at.now, self._decode(fine, middle, coarse, known))
-        reward, success = self.outcome(torch.cat([memory, scaled], -1)).unbind(-1)
+        reward, success = self.outcome(scaled, memory).unbind(-1)
         said = Prediction(frame, self.scale.undo(scaled), reward, success)
         return said, at.after(action, frame, said.state, memory)
 
@@ -125,16 +126,19 @@ class PixelModel(nn.Module):
             for name, term in self._errors(batch, warm + ahead, said, moment.now).items():
                 terms.setdefault(name, []).append(term)
         found = {name: torch.stack(values).mean() for name, values in terms.items()}
-        return found | {"walk": self._walk_loss(batch), "ensemble": self._ensemble_loss(batch)}
+        return found | self._walk_losses(batch) | {"ensemble": self._ensemble_loss(batch)}
 
-    def _walk_loss(self, batch: Batch) -> Tensor:
-        """Error of single true steps of the states; 0 where none were drawn."""
+    def _walk_losses(self, batch: Batch) -> dict[str, Tensor]:
+        """Errors of single true steps of the states; none where none were drawn."""
         if not batch.walk_state.numel():
-            return batch.state.new_zeros(())
+            return {}
         before, after = self.scale(batch.walk_state).unbind(1)
         told = torch.cat([before, batch.walk_action.flatten(1)], -1)
         said = before + self.scale.step * self.walk(told)
-        return self.scale.in_steps(said - after).square().mean()
+        return {
+            "walk": self.scale.in_steps(said - after).square().mean(),
+            "outcome": self.outcome.loss(after, batch.walk_reward, batch.walk_success),
+        }
 
     def _errors(self, batch: Batch, step: int, said: Prediction, start: Tensor) -> dict:
         true, state = batch.frames[:, self.history + step], batch.state[:, self.history + step]

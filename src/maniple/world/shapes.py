@@ -95,6 +95,10 @@ class Batch(NamedTuple):
     """(N, 2, state_size): states before and after single steps, of which no picture is needed."""
     walk_action: Tensor = torch.zeros(0, 0, 0)
     """(N, H, action_size): the actions up to those steps."""
+    walk_reward: Tensor = torch.zeros(0)
+    """(N,): what those steps were worth."""
+    walk_success: Tensor = torch.zeros(0)
+    """(N,), 0 or 1: whether the task was solved after them."""
 
 
 def _lead(windows: Windows) -> tuple[int, int]:
@@ -110,6 +114,8 @@ def with_walk(batch: Batch, windows: Windows, shapes: Shapes) -> Batch:
     return batch._replace(
         walk_state=shapes.numbers(windows.obs, _lead(windows), device)[:, -2:],
         walk_action=action,
+        walk_reward=torch.from_numpy(windows.reward[:, -1]).to(device),
+        walk_success=torch.from_numpy(windows.success[:, -1]).float().to(device),
     )
 
 

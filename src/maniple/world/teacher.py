@@ -14,14 +14,11 @@ from maniple.run.ranks import Ranks
 from maniple.world.config import WorldConfig
 from maniple.world.models import find_preset, make_model
 from maniple.world.phase_learner import PhaseLearner
-from maniple.world.shapes import Shapes, batch_of, with_walk
+from maniple.world.shapes import Shapes, batch_of
 from maniple.world.updater import Updater
 
 CALIBRATED_ON = 2_000
 """Frames from which the scale of the states is taken."""
-
-WALK_STEPS = 256
-"""Single steps of states in an update: they cost a hundredth of one picture each."""
 
 
 class Teacher(PhaseLearner):
@@ -64,11 +61,8 @@ class Teacher(PhaseLearner):
 
     def draw(self, **options: Any) -> Any:
         """Draw a batch, and many single steps of the states alone."""
-        batch = batch_of(self.windows(self._batch_size, **options), self.shapes, self.device)
-        if not self.shapes.state_size:
-            return batch
-        steps = self.replay.sample(WALK_STEPS, 1, self.model.history, names=self.shapes.states)
-        return with_walk(batch, steps, self.shapes)
+        windows = self.windows(self._batch_size, **options)
+        return self.walked(batch_of(windows, self.shapes, self.device))
 
     def windows(self, count: int, **options: Any) -> Windows:
         """Draw stretches as long as an update wants them."""
