@@ -181,11 +181,13 @@ def test_success_is_told_from_states_first():
 
 
 def test_what_a_state_is_worth_does_not_move_it():
-    """Success and reward change how states are read, never where they are predicted to be."""
+    """Success and reward change how a state is read, never where it is predicted to be."""
     model = make_model(SHAPES, TeacherConfig(model="nano"), 0).train()
-    found = model(batch(), 0)
-    (found["success"] + found["reward"]).backward()
+    moment = moment_at(batch(), 0, 4, model.blank_memory(len(batch().frames)))
+    said, _ = model.advance(moment, true_action(batch(), 0, 4))
+    (said.success + said.reward).sum().backward()
     assert all(p.grad is None for p in model.walk.parameters())
+    assert any(p.grad is not None for p in model.outcome.parameters())
 
 
 def test_latents_are_told_the_state():
