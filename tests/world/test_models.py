@@ -9,7 +9,7 @@ import torch
 from maniple.core.errors import BadConfig
 from maniple.world.config import TeacherConfig
 from maniple.world.models import MODELS, make_model
-from maniple.world.moment import first_moment, moment_at
+from maniple.world.moment import first_moment, moment_at, true_action
 from maniple.world.prediction import rollout
 from maniple.world.shapes import Batch, Shapes
 from maniple.world.teacher_checkpoint import load_strictly
