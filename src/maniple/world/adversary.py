@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from maniple.run.folder import plain
 from maniple.run.learner import State
 from maniple.run.ranks import Ranks
 from maniple.world.config import WorldConfig
-from maniple.world.coverage import Coverage
+from maniple.world.coverage import Coverage, gripper_numbers
 from maniple.world.models import find_preset
 from maniple.world.moment import moment_at, true_action
 from maniple.world.mpc import MpcExplorer
@@ -35,9 +34,10 @@ OLD, NEW = 0, 1
 RATE_PART = 0.3
 """Part of the teacher's learning rate with which it goes on."""
 LEAST_PRIORITY = 0.1
-HORIZON = 8
-"""Steps that its explorer plans ahead at most: beyond them a model that is wrong is wrong twice."""
 POOL_EVERY = 4
+RANDOM_EVERY = 4
+"""Of so many rounds one is played at random: an explorer's plans are smooth, and a model that never
+saw arms tremble is wrong about them."""
 
 
 class Adversary(PhaseLearner):
@@ -62,10 +62,10 @@ class Adversary(PhaseLearner):
             training.gradient_accumulation, training.mixed_precision,
         )  # fmt: skip
         if config.student.algorithm == "mpc":
-            # Codes of a model that learns do not stay what they were: novelty would mislead.
-            horizon = min(config.student.horizon, HORIZON)
-            settings = replace(config.student, novelty=0.0, horizon=horizon)
-            self.explorer: Any = MpcExplorer(self.model, self.model.ensemble, action, settings)
+            place = gripper_numbers(layout, teacher.shapes.states)
+            self.explorer: Any = MpcExplorer(
+                self.model, self.model.ensemble, action, config.student, place
+            )
         else:
             self.explorer = PpoExplorer(self.model, action, ranks, training.seed)
         self._pool: list[dict[str, Any]] = []
@@ -76,13 +76,15 @@ class Adversary(PhaseLearner):
         self._step_errors = self._step_costs = np.zeros((0, 0), np.float32)
 
     @property
-    def is_warming_up(self) -> bool:
-        """Whether noise still plays instead of the explorer."""
-        return self.episodes < self._adversarial.warm_up
+    def noise(self) -> str:
+        """Which noise plays the next round instead of the explorer; empty: none."""
+        if self.episodes < self._adversarial.warm_up:
+            return "pink"
+        return "random" if self.episodes % RANDOM_EVERY == 1 else ""
 
     def begin(self) -> None:
         """A round begins: choose which explorer plays it."""
-        self._noise_plays = self.is_warming_up
+        self._noise_plays = bool(self.noise)
         self.explorer.begin(self._seed * 100_003 + self.episodes)
         if isinstance(self.explorer, MpcExplorer):
             self.explorer.constraint = self._adversarial.constraint

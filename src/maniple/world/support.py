@@ -13,6 +13,10 @@ from maniple.data.sequence_buffer import SequenceBuffer
 LOOKED_AT = 1_000
 """Stretches from which the support is taken."""
 
+USUAL = 1.0
+"""Squared distance that data itself has on average: as likely as that costs nothing, or standing
+still would be the best of all plans."""
+
 
 class Support(NamedTuple):
     """A Gaussian of how actions follow one another in the data: a = slope * last + rest."""
@@ -23,9 +27,10 @@ class Support(NamedTuple):
     """(action_size,): of the rest."""
 
     def cost(self, last: Tensor, action: Tensor) -> Tensor:
-        """Half the squared distance in spreads, a mean over numbers, (...)."""
+        """Half the squared distance in spreads beyond what is usual, a mean over numbers, (...)."""
         slope, spread = self.slope.to(action.device), self.spread.to(action.device)
-        return 0.5 * ((action - slope * last) / spread).square().mean(-1)
+        off = ((action - slope * last) / spread).square().mean(-1)
+        return 0.5 * (off - USUAL).clamp_min(0.0)
 
 
 def support_of(replay: SequenceBuffer, source: int | None = None) -> Support:
