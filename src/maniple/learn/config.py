@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from maniple.agents.sac import SACConfig
-from maniple.core.errors import BadConfig, closest, one_line
+from maniple.core.errors import BadConfig, closest, one_line, unknown
+from maniple.core.lookup import load
 from maniple.data.demos import datasets_in
 from maniple.data.lerobot.meta import read_origin
 from maniple.envs.config import ALL, EnvConfig
-from maniple.learn.algorithms import ALGORITHMS, find_algorithm, load
+from maniple.learn.algorithms import ALGORITHMS
 from maniple.registry import BACKENDS, EXPERTS, TASKS, canonical, expert, find
 from maniple.run.config import RunConfig, Schedule, at_least
 from maniple.run.folder import plain
@@ -244,7 +245,9 @@ def preset(
     Args:
         demo_path: Demonstrations that are there already: no others are recorded.
     """
-    row = find_algorithm(algorithm)
+    if algorithm not in ALGORITHMS:
+        raise unknown("algorithm", algorithm, ALGORITHMS, "'maniple train --help'")
+    row = ALGORITHMS[algorithm]
     task = task or RunConfig.task
     id = canonical(task)
     layers = [row.settings, *(more for at, more in row.by_task.items() if fnmatchcase(id, at))]
@@ -293,7 +296,7 @@ def config_of(described: Mapping[str, Any]) -> TrainConfig:
         )
     converter = cattrs.Converter(forbid_extra_keys=True)
     converter.register_structure_hook(Path, lambda value, _: Path(value))
-    kinds = {**GROUPS, "env": EnvConfig, "agent": load(find_algorithm(str(name)).config)}
+    kinds = {**GROUPS, "env": EnvConfig, "agent": load(ALGORITHMS[str(name)].config)}
     # Until version 0.2 none was a number of threads.
     settings["torch_threads"] = settings.get("torch_threads") or MachineConfig.torch_threads
     misfit = "config.yaml does not fit this version of maniple:"

@@ -12,17 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
-from maniple.data.video import Film
+from maniple.data.video import FILM_FPS, Film, real_time
 from maniple.learn.config import config_of
 from maniple.learn.make import is_ours, make_agent, make_envs, stack_of, with_renderer
 from maniple.run.checkpoint import Checkpoint, find
 from maniple.run.evaluation import evaluate
 from maniple.run.folder import folder_of
-from maniple.run.store import acting_weights
 from maniple.sim.renderer import AUTO
-
-FILM_FPS = 25
-"""Frames of a film in a second, about: as many as make whole steps."""
 
 
 def load_policy(path: str | Path, best: bool = True) -> Policy:
@@ -49,7 +45,7 @@ class Policy:
         self.layout, self.action_spec = envs.layout, envs.action_spec
         envs.close()
         self._agent = make_agent(self.config, self.layout, self.action_spec)
-        self._agent.load_weights(acting_weights(checkpoint))
+        self._agent.load_weights(checkpoint.acting_weights())
         self.needs: tuple[str, ...] = self._agent.policy_inputs
         """The observations that it looks at; others may be absent."""
 
@@ -67,9 +63,9 @@ class Policy:
                 )
         return self._agent.act({n: np.asarray(obs[n]) for n in self.needs}, explore=False)
 
-    def load(self, checkpoint: Checkpoint, weights: Mapping[str, NDArray] | None = None) -> None:
+    def load(self, checkpoint: Checkpoint, weights: Mapping[str, NDArray]) -> None:
         """Act as a newer checkpoint of the same run does; `weights`: what acting needs of it."""
-        self._agent.load_weights(dict(acting_weights(checkpoint) if weights is None else weights))
+        self._agent.load_weights(weights)
         self.checkpoint = checkpoint
 
     def envs(self, num_envs: int, **more: Any) -> Any:
@@ -113,9 +109,3 @@ class Policy:
                     film.add(shown)
         finally:
             envs.close()
-
-
-def real_time(steps_per_s: float) -> tuple[int, int]:
-    """Return how many steps apart frames are taken, and how many are shown in a second."""
-    every = max(1, round(steps_per_s / FILM_FPS))
-    return every, max(1, round(steps_per_s / every))

@@ -79,6 +79,16 @@ class Checkpoint:
                 f"{about.get('world_size')}."
             )
 
+    def acting_weights(self) -> dict[str, NDArray]:
+        """Pick out what acting needs."""
+        arrays = self.arrays()
+        # The last prefix is that of checkpoints before version 0.2.
+        for prefix in ("acting.", "learner.agent.", "agent."):
+            found = {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)}
+            if found:
+                return {k: a for k, a in found.items() if k.startswith(("policy.", "eye."))}
+        raise BadConfig(f"{self.path} holds no policy.")
+
     def hash(self) -> NDArray[np.uint8]:
         """Return the digest of its manifest, and so of all that it holds."""
         return np.frombuffer(bytes.fromhex(digest(self.path / MANIFEST)), np.uint8)
@@ -130,7 +140,6 @@ class Checkpoints:
         state: Mapping[str, Any],
         write_files: Callable[[], Sequence[Path]] = tuple,
         kind: str = "step",
-        keep: int | None = None,
         ranks: Ranks | None = None,
     ) -> Checkpoint:
         """Write one and remove what is older than the newest few of its kind.
@@ -138,7 +147,7 @@ class Checkpoints:
         Args:
             state: A nested table of arrays and plain values.
             write_files: Writes what it needs elsewhere in the run, and returns those files.
-            kind: 'step', or 'best'.
+            kind: 'step', or 'best', of which one stays.
             ranks: All of them write their own state; the whole appears when all have.
         """
         rank, world_size = (0, 1) if ranks is None else (ranks.rank, ranks.world_size)
@@ -171,27 +180,25 @@ class Checkpoints:
                     f"The checkpoint {final} could not be written ({why}). The one before it is "
                     "untouched. Free some space and add --resume."
                 ) from failure
-        for old in self._named(kind)[: -(keep or self.keep)] if rank == 0 else ():
+        keep = 1 if kind == "best" else self.keep
+        for old in self._named(kind)[:-keep] if rank == 0 else ():
             shutil.rmtree(old, ignore_errors=True)
         return Checkpoint(final)
 
     def latest(self, kind: str = "step") -> Checkpoint | None:
         """Return the newest whole one."""
+        return self.latest_and_torn(kind)[0]
+
+    def latest_and_torn(self, kind: str = "step") -> tuple[Checkpoint | None, list[str]]:
+        """Return the newest whole one, and what is wrong with those that are newer."""
+        complaints = []
         for path in reversed(self._named(kind)):
             found = Checkpoint(path)
-            if found.complaint() is None:
-                return found
-        return None
-
-    def complaints(self, kind: str = "step") -> list[str]:
-        """Say what is wrong with those that are newer than the newest whole one."""
-        found = []
-        for path in reversed(self._named(kind)):
-            complaint = Checkpoint(path).complaint()
+            complaint = found.complaint()
             if complaint is None:
-                break
-            found.append(complaint)
-        return found
+                return found, complaints
+            complaints.append(complaint)
+        return None, complaints
 
     def whole(self) -> list[Checkpoint]:
         """Return all that are still there and have a manifest."""

@@ -145,17 +145,14 @@ class Run:
             self._train_s(), perf_counter() - self._began, self.stopped_by,
         )  # fmt: skip
 
-    def close(self) -> None:
-        """Let go of the evaluation's environments and of the files."""
-        if self._evaluator is not None:
-            self._evaluator.close()
-        self.store.close()
-
     def __enter__(self) -> Run:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        """Let go of the evaluation's environments and of the files."""
+        if self._evaluator is not None:
+            self._evaluator.close()
+        self.store.close()
 
     def _evaluate(self) -> None:
         """Play on seeds that training never sees, and keep the best weights."""
