@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -41,9 +42,8 @@ class Policy:
         self._learned_from = self.config.env.renderer
         self.stack = stack_of(self.config.agent)
         """Pictures that it sees at once, joined along the last axis."""
-        envs = self.envs(1)
-        self.layout, self.action_spec = envs.layout, envs.action_spec
-        envs.close()
+        with closing(self.envs(1)) as envs:
+            self.layout, self.action_spec = envs.layout, envs.action_spec
         self._agent = make_agent(self.config, self.layout, self.action_spec)
         self._agent.load_weights(checkpoint.acting_weights())
         self.needs: tuple[str, ...] = self._agent.policy_inputs
@@ -83,29 +83,27 @@ class Policy:
 
     def film(self, path: Path, seed: int) -> None:
         """Play one episode and film it in real time; its last picture stays for a second."""
-        machine, env = self.config.machine, self.config.env
-        camera = env.cameras[0] if env.cameras else "front"
-        if machine.backend != "mujoco":
-            # CoppeliaSim draws what is observed, and nothing else.
-            options: dict[str, Any] = {} if env.cameras else {"cameras": (camera,)}
-        else:
-            options = {"render_mode": "rgb_array"} if is_ours(self.config.run.task) else {}
-        envs = self.envs(1, **options)
-        every, fps = real_time(envs.metadata.get("render_fps") or FILM_FPS)
+        cameras = self.config.env.cameras
+        camera = cameras[0] if cameras else "front"
+        # CoppeliaSim draws what is observed, and nothing else.
+        is_observed = self.config.machine.backend != "mujoco"
+        options: dict[str, Any] = {}
+        if is_observed and not cameras:
+            options = {"cameras": (camera,)}
+        elif not is_observed and is_ours(self.config.run.task):
+            options = {"render_mode": "rgb_array"}
         steps = count()
         shown = np.zeros(0, np.uint8)
 
         def shoot(finished: int, obs: Any) -> None:
             nonlocal shown
             if next(steps) % every == 0:
-                is_drawn = machine.backend != "mujoco"
-                shown = np.array(obs[f"{camera}_rgb"][0] if is_drawn else envs.render()[0])
+                shown = np.array(obs[f"{camera}_rgb"][0] if is_observed else envs.render()[0])
                 film.add(shown)
 
-        try:
+        with closing(self.envs(1, **options)) as envs:
+            every, fps = real_time(envs.metadata.get("render_fps") or FILM_FPS)
             with Film(path, fps) as film:
                 evaluate(envs, self.act, 1, seed, self.stack, watch=shoot)
                 for _ in range(fps):
                     film.add(shown)
-        finally:
-            envs.close()

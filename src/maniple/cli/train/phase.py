@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 import sys
@@ -19,6 +18,7 @@ from maniple.cli.train.phase_options import OPTIONS, PhaseOptions
 from maniple.cli.train.words import value_of
 from maniple.core.child import python_module, start_child
 from maniple.core.errors import BadConfig
+from maniple.core.lookup import load
 from maniple.core.rank import Rank
 from maniple.run.checkpoint import MANIFEST, Checkpoints
 from maniple.run.folder import RunFolder
@@ -34,9 +34,9 @@ from maniple.world.config import (
 from maniple.world.phase import NAMES, check_settings, rounds_of, run_dir
 
 TRAINERS = {
-    "teacher": "maniple.world.teach",
-    "student": "maniple.world.explore",
-    "adversarial": "maniple.world.oppose",
+    "teacher": "maniple.world.teach:train",
+    "student": "maniple.world.explore:train",
+    "adversarial": "maniple.world.oppose:train",
 }
 SPELLINGS = {
     "run-dir": "output-dir",
@@ -89,10 +89,8 @@ def _flag(word: str, phase: str, sections: dict[str, list[str]]) -> str:
     if not head.startswith("--") and not is_dotted:
         return word
     name = head.removeprefix("--").replace("_", "-")
-    is_off = name.startswith("no-")
-    name = _placed(
-        SPELLINGS.get(name.removeprefix("no-"), name.removeprefix("no-")), phase, sections
-    )
+    is_off, name = name.startswith("no-"), name.removeprefix("no-")
+    name = _placed(SPELLINGS.get(name, name), phase, sections)
     if is_off:
         section, dot, last = name.rpartition(".")
         name = f"{section}{dot}no-{last}"
@@ -202,7 +200,7 @@ def run(options: PhaseOptions) -> dict[str, Any]:
             f"{folder} holds no whole checkpoint to go on from. Begin without --resume, or take "
             "--auto-resume, which begins where nothing is."
         )
-    train = importlib.import_module(TRAINERS[phase]).train
+    train = load(TRAINERS[phase])
     if newest is not None and newest.step >= rounds_of(config, phase) and Rank.here().is_main:
         print(f"already at episode {newest.step}; nothing to do. Ask for more with --num-episodes.",
               file=sys.stderr)  # fmt: skip

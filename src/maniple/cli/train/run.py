@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -181,14 +181,10 @@ def act_for_learner(config: TrainConfig, cluster: ClusterConfig, is_quiet: bool)
     # An actor plays as long as it is wanted.
     stop = Stop(max_minutes=config.run.max_minutes)
     stop.begin()
-    with stop.on_signals():
-        actor = Actor(config, cluster)
+    with stop.on_signals(), closing(Actor(config, cluster)) as actor:
         if not is_quiet:
             print(f"actor {actor.name}: {config.machine.num_envs} environments for {cluster.ip}")
-        try:
-            steps = actor.run(stop)
-        finally:
-            actor.close()
+        steps = actor.run(stop)
     return {"role": "actor", "actor": actor.name, "task": actor.config.run.task, "steps": steps}
 
 
