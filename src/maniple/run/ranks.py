@@ -31,8 +31,8 @@ class RankLost(ManipleError, RuntimeError):
 class Ranks:
     """This process and its peers; alone, every method answers at once."""
 
-    def __init__(self, device: torch.device | str = "cpu") -> None:
-        here = Rank.here()
+    def __init__(self, device: torch.device | str = "cpu", here: Rank | None = None) -> None:
+        here = here or Rank.here()
         self.rank, self.world_size = here.rank, here.world_size
         self._device = torch.device(device)
         if self.world_size > 1:
@@ -117,6 +117,10 @@ class Ranks:
                 f"Rank {self.rank} of {self.world_size} lost another rank ({first}). The newest "
                 "checkpoint is whole: go on with the same command and --resume."
             ) from error
+
+
+ALONE = Ranks(here=Rank())
+"""For what one rank does by itself, even where there are others."""
 
 
 def end_rank(code: int) -> None:
