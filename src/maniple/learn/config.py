@@ -124,17 +124,6 @@ class DemoConfig:
         at_least("demos", self.demos, 0)
 
 
-GROUPS = {
-    "run": RunConfig,
-    "schedule": Schedule,
-    "machine": MachineConfig,
-    "replay": ReplayConfig,
-    "demos": DemoConfig,
-}
-"""Settings with flat names, in groups; 'env' and 'agent' keep their prefix."""
-PLACES = {f.name: group for group, kind in GROUPS.items() for f in fields(kind)}
-"""Which group each flat name is in."""
-
 Flat = tyro.conf.OmitArgPrefixes
 """A group has a heading of its own in the help, and its flags have no prefix."""
 
@@ -172,8 +161,9 @@ class TrainConfig:
     def replace(self, **settings: Any) -> TrainConfig:
         """Return a copy with settings changed by their flat names; 'env' and 'agent' are whole."""
         parts = _by_group(settings, "There is no setting")
-        for group in parts.keys() & GROUPS.keys():
-            parts[group] = replace(getattr(self, group), **parts[group])
+        for name in GROUPS:
+            if name in parts:
+                parts[name] = replace(getattr(self, name), **parts[name])
         return replace(self, **parts)
 
     def flat(self) -> dict[str, Any]:
@@ -221,11 +211,20 @@ class TrainConfig:
             )
 
 
+WHOLE = ("env", "agent")
+"""Tables with a prefix of their own; all other settings have flat names."""
+GROUPS: dict[str, Any] = {
+    f.name: f.default_factory for f in fields(TrainConfig) if f.name not in WHOLE
+}
+PLACES = {f.name: group for group, kind in GROUPS.items() for f in fields(kind)}
+"""Which group each flat name is in."""
+
+
 def _by_group(settings: Mapping[str, Any], complaint: str) -> dict[str, Any]:
-    """Gather settings with flat names in tables of their groups; 'env' and 'agent' stay whole."""
+    """Gather settings with flat names in tables of their groups."""
     parts: dict[str, Any] = {}
     for name, value in settings.items():
-        if name in ("env", "agent"):
+        if name in WHOLE:
             parts[name] = value
         elif name in PLACES:
             parts.setdefault(PLACES[name], {})[name] = value
