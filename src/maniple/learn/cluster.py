@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
 import secrets
@@ -19,6 +18,7 @@ import psutil
 
 from maniple.core.child import python_module, start_child
 from maniple.core.errors import BadConfig, ManipleError
+from maniple.core.loopback import is_loopback
 from maniple.core.optional import require
 from maniple.learn.step_queue import NAME, NAMESPACE, PROTOCOL, StepQueue
 from maniple.version import __version__
@@ -244,14 +244,6 @@ def make_token(path: Path) -> None:
         return
     os.write(handle, secrets.token_hex(32).encode())
     os.close(handle)
-
-
-def is_loopback(ip: str) -> bool:
-    """Tell whether an address is this machine's own and nobody else's."""
-    try:
-        return ipaddress.ip_address(ip).is_loopback
-    except ValueError:
-        return False
 
 
 def exposed(pid: int) -> list[str]:

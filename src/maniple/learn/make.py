@@ -36,9 +36,9 @@ def make_run(
     config: TrainConfig,
     run_dir: Path,
     ranks: Ranks,
-    resume: bool = False,
-    listen: Listen = lambda step, metrics: None,
-    stop: Stop | None = None,
+    resume: bool,
+    listen: Listen,
+    stop: Stop | None,
 ) -> Run:
     """Make the run around a learner, with evaluation in environments like those of training."""
     config = with_renderer(config)

@@ -58,10 +58,10 @@ class Run:
         schedule: Schedule,
         store: Store,
         ranks: Ranks,
-        evaluator: Evaluator | None = None,
-        listen: Listen = lambda step, metrics: None,
-        stop: Stop | None = None,
-        threads: int = 1,
+        evaluator: Evaluator | None,
+        listen: Listen,
+        stop: Stop | None,
+        threads: int,
     ) -> None:
         """Prepare a run; nothing is written before `start`.
 
