@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maniple.core.errors import BadConfig, UnknownName, closest, unknown
+from maniple.core.lookup import load
 from maniple.sim.robots.table import ROBOTS, find_robot
 
 __all__ = ["EXPERTS", "ROBOTS", "TASKS", "expert", "find", "find_robot", "make", "make_vec"]
@@ -359,5 +360,4 @@ def _load(table: dict[str, str], kind: str, name: str, listing: str) -> Any:
         return _own_experts[name]
     if name not in table:
         raise unknown(kind, name, table, listing)
-    module, _, attribute = table[name].partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    return load(table[name])

@@ -80,6 +80,23 @@ def test_other_renderers(inside, tmp_path, renderer):
     assert Path(file).stat().st_size > 500
 
 
+def test_films_need_no_torch(recording, tmp_path):
+    """Whoever draws episodes again trains nothing."""
+    code = (
+        "import sys\n"
+        "class No:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'torch':\n"
+        "            raise ModuleNotFoundError(name, name=name)\n"
+        "sys.meta_path.insert(0, No())\n"
+        "from maniple.cli.main import main\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    words = [sys.executable, "-c", code, "replay", str(recording), "--out", str(tmp_path / "films")]
+    subprocess.run(words, check=True, timeout=120)
+    assert list((tmp_path / "films").glob("*.mp4"))
+
+
 def test_a_recording_goes_on(inside, recording):
     assert "already" in inside("record", REACH, "--out", recording, code=2).err
     words = ["--cameras", "front", "--image-size", 32, 48, "--append", "--episodes", 1]

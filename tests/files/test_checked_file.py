@@ -106,7 +106,7 @@ def test_bad_arrays_under_a_manifest_that_fits(saved):
 
 def test_a_torn_best_checkpoint_does_not_end_a_run(tmp_path):
     there = Checkpoints(tmp_path / "checkpoints")
-    best = there.save(5, {"w": np.ones(2)}, kind="best", keep=1)
+    best = there.save(5, {"w": np.ones(2)}, kind="best")
     (best.path / MANIFEST).write_text("{")
     assert [one.files() for one in there.whole()] == [[]]
     (tmp_path / "checkpoints/best-of-all").mkdir()

@@ -71,8 +71,8 @@ def test_only_the_newest_and_the_best_stay(checkpoints):
     """Old ones go; the best is not among the newest."""
     for step in (1, 2, 3, 4):
         checkpoints.save(step, STATE_TREE)
-    checkpoints.save(2, {**STATE_TREE, "success": 0.9}, kind="best", keep=1)
-    checkpoints.save(4, {**STATE_TREE, "success": 1.0}, kind="best", keep=1)
+    checkpoints.save(2, {**STATE_TREE, "success": 0.9}, kind="best")
+    checkpoints.save(4, {**STATE_TREE, "success": 1.0}, kind="best")
     names = sorted(p.name for p in checkpoints.folder.iterdir())
     assert names == ["best-000000004", "step-000000003", "step-000000004"]
 

@@ -35,8 +35,9 @@ def test_what_is_typed_is_known(tmp_path):
     path = tmp_path / "c.yaml"
     path.write_text("environment: {renderer: auto}\n")
     words = ["--task", "so101/PushCube-v0", "--image-size", "64", "64", "--config", str(path)]
-    assert _given("student", words) == {"task", "image_size", "renderer"}
-    assert _given("student", ["--student.output-dir", "task"]) == set()
+    assert _given(words, goes_on=False) == {"task", "image_size", "renderer"}
+    assert _given(["--student.output-dir", "task"], goes_on=False) == set()
+    assert {"cameras", "state"} <= _given([], goes_on=True), "a run that goes on stays as it was"
 
 
 def test_a_typed_default_is_not_overruled(inside, small, tmp_path, teacher_dir):

@@ -190,9 +190,9 @@ def _check_planner(options: Options) -> None:
 
 def _refuse_world(path: Path) -> None:
     """Say how a world model is evaluated, where one is named."""
-    from maniple.run.folder import CONFIG, RunFolder, folder_of
+    from maniple.run.folder import folder_of
 
-    folder = RunFolder(path) if (path / CONFIG).exists() else folder_of(path)
+    folder = folder_of(path)
     if path.exists() and folder.is_used and "phase" in folder.config():
         raise BadConfig(f"{path} holds a world model: add --planner world.")
 

@@ -280,7 +280,7 @@ def _film_grid(folder: Path, numbers: list[int], options: Options) -> list[Path]
 
 def _open(stack: ExitStack, trajectories: list[Any], options: Options) -> tuple[Any, int]:
     from maniple.cli.replay_group import FREE, Shots, make_group
-    from maniple.learn.policy import real_time
+    from maniple.data.video import real_time
 
     task = _task(trajectories[0], options)
     settings = _settings(trajectories[0], task, options)

@@ -14,6 +14,9 @@ from maniple.core.atomic import PART
 from maniple.core.errors import ManipleError
 from maniple.data.h264 import Encoder, Encoding
 
+FILM_FPS = 25
+"""Frames of a film in a second, about: as many as make whole steps."""
+
 
 class Film:
     """An H.264 film, written frame by frame.
@@ -52,6 +55,12 @@ class Film:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def real_time(steps_per_s: float) -> tuple[int, int]:
+    """Return how many steps apart frames are taken, and how many are shown in a second."""
+    every = max(1, round(steps_per_s / FILM_FPS))
+    return every, max(1, round(steps_per_s / every))
 
 
 def _check_whole(path: Path, frames: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable
 from time import monotonic, sleep
 from typing import Any
 
@@ -18,6 +17,7 @@ from maniple.learn.cluster import Cluster, ClusterConfig, ClusterError
 from maniple.learn.config import TrainConfig, config_of
 from maniple.learn.episode_stats import EpisodeStats
 from maniple.learn.make import make_agent, make_training_envs, stack_of
+from maniple.learn.parcel import FIELDS
 from maniple.run.stop import Stop
 
 
@@ -44,28 +44,24 @@ class Actor:
         self.steps = 0
         self._version = 0
         self._number = 0
+        self._waiting = np.zeros(here.num_envs, np.bool_)
         self._rng = np.random.default_rng(self._seed)
 
-    def run(self, stop: Stop, listen: Callable[[int, dict], None]) -> int:
+    def run(self, stop: Stop) -> int:
         """Play until the learner is done, or `stop` says so; return the steps."""
         obs, _ = self.envs.reset(seed=self._seed)
         self._obs = dict(self.envs.named(obs))
         self._seen = self.frames.begin(self._obs)
-        waiting = np.zeros(self.envs.num_envs, np.bool_)
         is_wanted = True
         while is_wanted and not stop.reason(self.steps):
             self._refresh()
-            arrays, waiting = self._play(waiting)
-            is_wanted = self._send(arrays)
-            listen(self.steps, self.stats.summary() | {"version": self._version})
+            is_wanted = self._send(self._play())
         return self.steps
 
-    def _play(self, waiting: NDArray[np.bool_]) -> tuple[dict[str, NDArray], NDArray[np.bool_]]:
+    def _play(self) -> dict[str, NDArray]:
         """Make some vector steps; return them as arrays (T, rows, ...)."""
         obs = {name: [array.copy()] for name, array in self._obs.items()}
-        rows: dict[str, list[NDArray]] = {
-            n: [] for n in ("action", "reward", "terminated", "ended", "usable")
-        }
+        rows: dict[str, list[NDArray]] = {name: [] for name in FIELDS}
         for _ in range(self.cluster.config.push_steps):
             action = self._act()
             seen, reward, terminated, truncated, info = self.envs.step(action)
@@ -74,16 +70,16 @@ class Actor:
             lost = lost_rows(info)
             self._seen = self.frames.push(self._obs, ended, lost)
             self.stats.add(reward, ended, info)
-            usable = ~waiting if lost is None else ~(waiting | lost)
+            usable = ~self._waiting if lost is None else ~(self._waiting | lost)
             step = (action, reward.astype(np.float32), terminated, ended, usable)
             for name, value in zip(rows, step, strict=True):
                 rows[name].append(np.array(value))
             for name, array in self._obs.items():
                 obs[name].append(array.copy())
-            waiting = waiting_after(ended, waiting, lost)
+            self._waiting = waiting_after(ended, self._waiting, lost)
             self.steps += self.envs.num_envs
         arrays = {f"obs.{name}": np.stack(frames) for name, frames in obs.items()}
-        return arrays | {name: np.stack(values) for name, values in rows.items()}, waiting
+        return arrays | {name: np.stack(values) for name, values in rows.items()}
 
     def _act(self) -> NDArray:
         if self._version == 0:
@@ -121,4 +117,4 @@ class Actor:
     def close(self) -> None:
         """Leave."""
         self.envs.close()
-        self.cluster.close(end_head=False)
+        self.cluster.close()

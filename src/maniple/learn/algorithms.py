@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass, field
 from typing import Any
-
-from maniple.core.errors import unknown
 
 PIXELS: dict[str, Any] = {
     # Two cameras: how far away a small ball is cannot be seen with one. The arm never hides it from
@@ -118,16 +115,3 @@ ALGORITHMS: dict[str, Algorithm] = {
         by_task={tasks: row | {"agent": {"relative": True}} for tasks, row in PANDA.items()},
     ),
 }
-
-
-def find_algorithm(name: str) -> Algorithm:
-    """Return a row of the table."""
-    if name not in ALGORITHMS:
-        raise unknown("algorithm", name, ALGORITHMS, "'maniple train --help'")
-    return ALGORITHMS[name]
-
-
-def load(where: str) -> Any:
-    """Import what a row of a table names: 'module:attribute'."""
-    module, _, attribute = where.partition(":")
-    return getattr(importlib.import_module(module), attribute)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
 import secrets
@@ -19,6 +18,7 @@ import psutil
 
 from maniple.core.child import python_module, start_child
 from maniple.core.errors import BadConfig, ManipleError
+from maniple.core.loopback import is_loopback
 from maniple.core.optional import require
 from maniple.learn.step_queue import NAME, NAMESPACE, PROTOCOL, StepQueue
 from maniple.version import __version__
@@ -70,26 +70,27 @@ class Cluster:
     def __init__(self, config: ClusterConfig, run_dir: Path | None = None) -> None:
         self.config = config
         self._note = run_dir / "cluster.json" if run_dir else None
-        patience_s = 0.0 if run_dir is not None else config.patience_s / 10
-        _use_token(config.token_file.expanduser(), run_dir is not None, patience_s)
+        is_learner = run_dir is not None
+        _use_token(config.token_file.expanduser(), is_learner, config.patience_s / 10)
         if is_loopback(config.ip):
             # Ray replaces 127.0.0.1 by an address of the network unless it may not form a cluster;
             # it then listens on all of them. Read when Ray is imported, here and in the head.
             os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
         self._ray: Any = require("ray")
         self._node: subprocess.Popen | None = None
-        if self._note is not None and not _answers(config.ip, config.port):
+        if self._note is None:
+            if _own_address(config.ip) is None:
+                self._join_from_elsewhere()
+        elif not _answers(config.ip, config.port):
             self._start_head(self._note)
-        elif self._note is not None and not _is_our_head(self._note):
+        elif _head_of(self._note) is None:
             raise ClusterError(
                 f"Port {config.port} of {config.ip} is in use by another program, perhaps by "
                 f"another learner. Name another one: --port {config.port + 1}, here and on the "
                 "actors' side."
             )
-        elif self._note is None and _own_address(config.ip) is None:
-            self._join_from_elsewhere()
         self._connect()
-        self.queue: Any = self._find_queue(may_create=self._note is not None)
+        self.queue: Any = self._find_queue(may_create=is_learner)
 
     def call(self, method: str, *args: Any, timeout_s: float = 30.0) -> Any:
         """Call the step queue and wait for its answer, but not for ever."""
@@ -128,14 +129,14 @@ class Cluster:
         if self._note is not None:
             self._note.touch()
 
-    def close(self, end_head: bool) -> None:
-        """Leave; as a learner that is done, end the head and all that it started."""
+    def close(self) -> None:
+        """Leave; as a learner, end the head and all that it started."""
         self._ray.shutdown()
         if self._node is not None:
             self._node.terminate()
             self._node.wait(20)
             self._node = None
-        if end_head and self._note is not None and self._note.exists():
+        if self._note is not None and self._note.exists():
             _end_head(self._note)
 
     def _start_head(self, note: Path) -> None:
@@ -245,14 +246,6 @@ def make_token(path: Path) -> None:
     os.close(handle)
 
 
-def is_loopback(ip: str) -> bool:
-    """Tell whether an address is this machine's own and nobody else's."""
-    try:
-        return ipaddress.ip_address(ip).is_loopback
-    except ValueError:
-        return False
-
-
 def exposed(pid: int) -> list[str]:
     """Return where a process, or one that it started, listens for other machines."""
     found = []
@@ -292,10 +285,6 @@ def _head_of(note: Path) -> psutil.Process | None:
         return head if abs(head.create_time() - stored["began"]) <= 0.01 else None
     except (OSError, psutil.NoSuchProcess, ValueError, KeyError, TypeError):
         return None
-
-
-def _is_our_head(note: Path) -> bool:
-    return _head_of(note) is not None
 
 
 def _end_head(note: Path) -> None:

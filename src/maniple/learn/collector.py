@@ -39,7 +39,7 @@ class Collector:
         """Begin new episodes in all rows."""
         obs, _ = self.envs.reset(seed=self._config.run.seed if seed is None else seed)
         self.obs = dict(self.envs.named(obs))
-        self.learner.begin(self.obs)
+        self.learner.replay.begin(self.obs)
         self._seen = self._frames.begin(self.obs)
 
     def act(self) -> NDArray:
@@ -90,7 +90,7 @@ class Collector:
         self._stats.load(state["episodes"])
         self.envs.reset(seed=self._config.run.seed)
         self.envs.set_state(state["envs"])
-        self.obs = self.learner.newest()
+        self.obs = self.learner.replay.newest()
         self._seen = self._frames.load(state["frames"], self.obs)
 
     def _env_states(self) -> list[Any] | None:

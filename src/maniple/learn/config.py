@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from functools import reduce
@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from maniple.agents.sac import SACConfig
-from maniple.core.errors import BadConfig, closest, one_line
+from maniple.core.errors import BadConfig, closest, one_line, unknown
+from maniple.core.lookup import load
 from maniple.data.demos import datasets_in
 from maniple.data.lerobot.meta import read_origin
 from maniple.envs.config import ALL, EnvConfig
-from maniple.learn.algorithms import ALGORITHMS, find_algorithm, load
+from maniple.learn.algorithms import ALGORITHMS
 from maniple.registry import BACKENDS, EXPERTS, TASKS, canonical, expert, find
 from maniple.run.config import RunConfig, Schedule, at_least
 from maniple.run.folder import plain
@@ -159,45 +160,44 @@ class TrainConfig:
 
     def replace(self, **settings: Any) -> TrainConfig:
         """Return a copy with settings changed by their flat names; 'env' and 'agent' are whole."""
-        groups: dict[str, dict[str, Any]] = {}
-        own = {name: settings.pop(name) for name in ("env", "agent") if name in settings}
-        places = _places()
-        for name, value in settings.items():
-            if name not in places:
-                raise BadConfig(f"There is no setting {name!r}.{closest(name, places)}")
-            groups.setdefault(places[name], {})[name] = value
-        changed = {g: replace(getattr(self, g), **values) for g, values in groups.items()}
-        return replace(self, **changed, **own)
+        parts = _by_group(settings, "There is no setting")
+        for name in GROUPS:
+            if name in parts:
+                parts[name] = replace(getattr(self, name), **parts[name])
+        return replace(self, **parts)
 
     def flat(self) -> dict[str, Any]:
         """Return every setting under its flat name, as config.yaml has it."""
         found: dict[str, Any] = {}
         for f in fields(self):
-            value = getattr(self, f.name)
-            found |= {f.name: plain(value)} if f.name in ("env", "agent") else plain(value)
+            value = plain(getattr(self, f.name))
+            found |= value if f.name in GROUPS else {f.name: value}
         return {"algorithm": algorithm_of(self), **found, "task": canonical(self.run.task)}
 
     def _check_demonstrations(self) -> None:
-        task, demos = canonical(self.run.task), self.demos
-        if self.machine.backend == "rlbench" and demos.demos:
+        task, episodes = canonical(self.run.task), self.demos.demos
+        if not episodes:
+            return
+        if self.machine.backend == "rlbench":
             raise BadConfig(
                 "The experts play on MuJoCo. Record demonstrations with 'maniple demos record "
                 "--backend rlbench', then train with --demos 0 --demo-path FOLDER."
             )
-        if demos.demos and task in TASKS and task not in EXPERTS:
+        if task not in TASKS:
+            return
+        if task not in EXPERTS:
             raise BadConfig(
-                f"{task} has no scripted expert to record {demos.demos} demonstrations from. "
+                f"{task} has no scripted expert to record {episodes} demonstrations from. "
                 "Record some with 'maniple demos record', then train with --demos 0 --demo-path "
                 "FOLDER."
             )
-        if demos.demos and task in TASKS:
-            try:
-                expert(task, 1, self.env.control)
-            except BadConfig as error:
-                raise BadConfig(
-                    f"{error} Its demonstrations do not fit: leave --env.control out, or train "
-                    "with --demos 0."
-                ) from None
+        try:
+            expert(task, 1, self.env.control)
+        except BadConfig as error:
+            raise BadConfig(
+                f"{error} Its demonstrations do not fit: leave --env.control out, or train with "
+                "--demos 0."
+            ) from None
 
     def _check_observations(self) -> None:
         chosen, task = self.env.observations, canonical(self.run.task)
@@ -211,18 +211,26 @@ class TrainConfig:
             )
 
 
-def _places() -> dict[str, str]:
-    """Which group each setting is in."""
-    return {name: group for group, name in _leaves()}
+WHOLE = ("env", "agent")
+"""Tables with a prefix of their own; all other settings have flat names."""
+GROUPS: dict[str, Any] = {
+    f.name: f.default_factory for f in fields(TrainConfig) if f.name not in WHOLE
+}
+PLACES = {f.name: group for group, kind in GROUPS.items() for f in fields(kind)}
+"""Which group each flat name is in."""
 
 
-def _leaves() -> Iterator[tuple[str, str]]:
-    for group, kind in (
-        ("run", RunConfig), ("schedule", Schedule), ("machine", MachineConfig),
-        ("replay", ReplayConfig), ("demos", DemoConfig),
-    ):  # fmt: skip
-        for f in fields(kind):
-            yield group, f.name
+def _by_group(settings: Mapping[str, Any], complaint: str) -> dict[str, Any]:
+    """Gather settings with flat names in tables of their groups."""
+    parts: dict[str, Any] = {}
+    for name, value in settings.items():
+        if name in WHOLE:
+            parts[name] = value
+        elif name in PLACES:
+            parts.setdefault(PLACES[name], {})[name] = value
+        else:
+            raise BadConfig(f"{complaint} {name!r}.{closest(name, PLACES)}")
+    return parts
 
 
 def preset(
@@ -236,7 +244,9 @@ def preset(
     Args:
         demo_path: Demonstrations that are there already: no others are recorded.
     """
-    row = find_algorithm(algorithm)
+    if algorithm not in ALGORITHMS:
+        raise unknown("algorithm", algorithm, ALGORITHMS, "'maniple train --help'")
+    row = ALGORITHMS[algorithm]
     task = task or RunConfig.task
     id = canonical(task)
     layers = [row.settings, *(more for at, more in row.by_task.items() if fnmatchcase(id, at))]
@@ -285,35 +295,17 @@ def config_of(described: Mapping[str, Any]) -> TrainConfig:
         )
     converter = cattrs.Converter(forbid_extra_keys=True)
     converter.register_structure_hook(Path, lambda value, _: Path(value))
-    kinds = {"env": EnvConfig, "agent": load(find_algorithm(str(name)).config)}
+    kinds = {**GROUPS, "env": EnvConfig, "agent": load(ALGORITHMS[str(name)].config)}
     # Until version 0.2 none was a number of threads.
     settings["torch_threads"] = settings.get("torch_threads") or MachineConfig.torch_threads
-    parts: dict[str, dict[str, Any]] = {}
-    own: dict[str, Any] = {}
-    places = _places()
-    for key, value in settings.items():
-        if key in kinds:
-            own[key] = value
-        elif key in places:
-            parts.setdefault(places[key], {})[key] = value
-        else:
-            raise BadConfig(
-                f"config.yaml does not fit this version of maniple: it has no setting {key!r}."
-                f"{closest(key, places)}"
-            )
-    groups = {f.name: f.default_factory for f in fields(TrainConfig)}
+    misfit = "config.yaml does not fit this version of maniple:"
+    parts = {"env": {}, "agent": {}} | _by_group(settings, f"{misfit} it has no setting")
     try:
-        made = {k: converter.structure(own.get(k, {}), kind) for k, kind in kinds.items()}
-        for group, values in parts.items():
-            made[group] = converter.structure(values, groups[group])  # type: ignore[arg-type]
-        return TrainConfig(**made)
+        return TrainConfig(**{k: converter.structure(v, kinds[k]) for k, v in parts.items()})
     except cattrs.BaseValidationError as error:
-        lines = "; ".join(cattrs.transform_error(error))
-        raise BadConfig(f"config.yaml does not fit this version of maniple: {lines}.") from None
+        raise BadConfig(f"{misfit} {'; '.join(cattrs.transform_error(error))}.") from None
     except (AttributeError, TypeError, KeyError) as error:
-        raise BadConfig(
-            f"config.yaml does not fit this version of maniple: {one_line(error)}."
-        ) from None
+        raise BadConfig(f"{misfit} {one_line(error)}.") from None
 
 
 def algorithm_of(config: TrainConfig) -> str:

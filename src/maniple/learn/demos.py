@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import closing
+from pathlib import Path
 
 from maniple.data.demos import check_control, collect, datasets_in, load
 from maniple.data.episode import Episode
@@ -24,7 +26,7 @@ def demonstrations(config: TrainConfig) -> list[Episode]:
             check_control(root, control_of(config))
         shown += load(demos.demo_path, with_pictures=bool(config.env.cameras))
         if config.env.cameras:
-            _check_renderer(config)
+            _check_renderer(demos.demo_path, with_renderer(config).env.renderer)
     if demos.demos:
         shown += record(config, demos.demos)
     return shown
@@ -37,11 +39,9 @@ def control_of(config: TrainConfig) -> str | None:
     return config.env.control or own
 
 
-def _check_renderer(config: TrainConfig) -> None:
+def _check_renderer(demo_path: Path, now: str) -> None:
     """Say so where the demonstrations were drawn otherwise than what the policy will see."""
-    assert config.demos.demo_path is not None
-    now = with_renderer(config).env.renderer
-    for root in datasets_in(config.demos.demo_path):
+    for root in datasets_in(demo_path):
         then = read_origin(root).get("renderer")
         if then is not None and then != now:
             warnings.warn(
@@ -55,8 +55,5 @@ def record(config: TrainConfig, episodes: int) -> list[Episode]:
     """Play the task's expert in the run's own environments."""
     rows = min(episodes, 2 * config.machine.num_envs)
     script = expert(config.run.task, rows, config.env.control)
-    envs = make_envs(config, rows)
-    try:
+    with closing(make_envs(config, rows)) as envs:
         return list(collect(envs, script, episodes, FIRST_SEED + 1000 * config.run.seed))
-    finally:
-        envs.close()

@@ -17,7 +17,6 @@ from maniple.learn.make import env_options
 from maniple.learn.policy import Policy
 from maniple.run.checkpoint import write_arrays
 from maniple.run.folder import plain
-from maniple.run.store import acting_weights
 from maniple.version import __version__
 
 CONFIG, WEIGHTS, ORIGIN = "config.json", "model.safetensors", "maniple.json"
@@ -35,7 +34,7 @@ def export(policy: Policy, folder: Path) -> list[Path]:
         ORIGIN: origin(policy),
         CONFIG: config,
     }
-    write_arrays(folder / WEIGHTS, acting_weights(policy.checkpoint))
+    write_arrays(folder / WEIGHTS, policy.checkpoint.acting_weights())
     for name, content in files.items():
         atomic.write_text(folder / name, json.dumps(content, indent=2) + "\n")
     return [folder / name for name in (WEIGHTS, *files)]

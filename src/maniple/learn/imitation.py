@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
-import torch
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
@@ -29,11 +29,9 @@ def train(
     stop: Stop | None = None,
 ) -> Result:
     """Imitate until the end that the config names; under torchrun on every rank together."""
-    ranks = Ranks(device_of(config.machine.device))
-    try:
-        envs = make_envs(config, 1)
-        layout, action = envs.layout, envs.action_spec
-        envs.close()
+    with closing(Ranks(device_of(config.machine.device))) as ranks:
+        with closing(make_envs(config, 1)) as envs:
+            layout, action = envs.layout, envs.action_spec
         learner = Imitator(config, layout, action, ranks)
         with make_run(config, run_dir, ranks, resume, listen, stop) as run:
             if not run.start(learner):
@@ -42,8 +40,6 @@ def train(
                 learner.update(1)
                 run.tick()
             return run.finish()
-    finally:
-        ranks.close()
 
 
 class Imitator:
@@ -58,7 +54,6 @@ class Imitator:
         seed = config.run.seed + 1_000_003 * ranks.rank
         self.agent = make_agent(config, layout, action, seed)
         self.agent.sync = ranks.average if ranks.world_size > 1 else None
-        self.device: torch.device = self.agent.device
         if config.demos.demos_from is not None:
             raise BadConfig("BC learns from a dataset that is whole: name it with --demo-path.")
         shown = demonstrations(config)

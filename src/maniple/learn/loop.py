@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 from maniple.learn.collector import Collector
@@ -21,9 +22,11 @@ def train(
     stop: Stop | None = None,
 ) -> Result:
     """Train until the end that the config names; under torchrun on every rank together."""
-    ranks, envs = Ranks(device_of(config.machine.device)), None
-    try:
-        envs = make_training_envs(config, config.machine.num_envs)
+    machine = config.machine
+    with (
+        closing(Ranks(device_of(machine.device))) as ranks,
+        closing(make_training_envs(config, machine.num_envs)) as envs,
+    ):
         learner = OffPolicyLearner(config, envs.layout, envs.action_spec, envs.num_envs, ranks)
         collector = Collector(envs, learner, config, ranks)
         with collector, make_run(config, run_dir, ranks, resume, listen, stop) as run:
@@ -36,7 +39,3 @@ def train(
                 collector.end_step(action)
                 run.tick()
             return run.finish()
-    finally:
-        if envs is not None:
-            envs.close()
-        ranks.close()

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from maniple.core.errors import BadConfig
+from maniple.core.lookup import load
 from maniple.core.spec import ArraySpec, Layout
 from maniple.data.frame_stack import stacked
 from maniple.envs.config import ALL, EnvConfig
 from maniple.envs.task_model import configure
-from maniple.learn.algorithms import find_algorithm, load
+from maniple.learn.algorithms import ALGORITHMS
 from maniple.learn.config import AgentConfig, TrainConfig, algorithm_of, task_env
 from maniple.registry import TASKS, canonical, find, make_vec, recipe
 from maniple.run.device import device_of
@@ -35,9 +36,9 @@ def make_run(
     config: TrainConfig,
     run_dir: Path,
     ranks: Ranks,
-    resume: bool = False,
-    listen: Listen = lambda step, metrics: None,
-    stop: Stop | None = None,
+    resume: bool,
+    listen: Listen,
+    stop: Stop | None,
 ) -> Run:
     """Make the run around a learner, with evaluation in environments like those of training."""
     config = with_renderer(config)
@@ -112,7 +113,7 @@ def make_agent(
     Args:
         noise_seed: Of the agent's draws; the weights begin the same on every rank.
     """
-    kind = load(find_algorithm(algorithm_of(config)).agent)
+    kind = load(ALGORITHMS[algorithm_of(config)].agent)
     seen = stacked(layout, stack_of(config.agent))
     device, seed = device_of(config.machine.device), config.run.seed
     return kind(seen, action, config.agent, policy_states(config), seed, device, noise_seed)

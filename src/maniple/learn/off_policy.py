@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import torch
 from numpy.typing import NDArray
 
 from maniple.core.spec import ArraySpec, Layout
@@ -35,7 +34,6 @@ class OffPolicyLearner:
         noise_seed = config.run.seed if ranks.is_main else seed
         self.agent = make_agent(config, layout, action, noise_seed)
         self.agent.sync = ranks.average if ranks.world_size > 1 else None
-        self.device: torch.device = self.agent.device
         self.action = action
         self.replay = ReplayBuffer(
             layout, action, rows, replay.replay_buffer_capacity, seed, stack, replay.replay_folder
@@ -63,10 +61,6 @@ class OffPolicyLearner:
         """Return an action for every row."""
         return self.agent.act(obs, explore)
 
-    def begin(self, obs: Mapping[str, NDArray]) -> None:
-        """Remember the first observation after a reset of all rows."""
-        self.replay.begin(obs)
-
     def add(self, action, reward, terminated, truncated, next_obs, lost=None, paused=None) -> None:
         """Remember one vector step; rows that paused count as no step, lost ones do."""
         self.replay.add(action, reward, terminated, truncated, next_obs, lost)
@@ -74,10 +68,6 @@ class OffPolicyLearner:
         if paused is not None and self._is_alone:
             self.moved -= int(paused.sum())
         self.steps += self.moved
-
-    def newest(self) -> dict[str, NDArray]:
-        """Return the observation that has no action yet."""
-        return self.replay.newest()
 
     def update(self, new_steps: int, most: int | None = None) -> int:
         """Make the updates that `new_steps` more steps bring; those beyond `most` stay owed."""

@@ -15,6 +15,8 @@ from maniple.core.spec import ArraySpec, Layout
 MOST_BYTES = 1 << 30
 """A larger parcel is no parcel."""
 FLAGS = ("terminated", "ended", "usable")
+FIELDS = ("action", "reward", *FLAGS)
+"""What a parcel holds of every step besides observations, as a replay takes it."""
 
 
 class Steps(NamedTuple):

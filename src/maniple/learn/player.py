@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -63,24 +63,24 @@ def find_player(
     """
     if is_address(policy):
         return _behind_port(what, str(policy), asked or Asked())
+    task, settings = what, {}
     if Path(what).exists():
         if policy in (None, what):
             return _trained(Path(what), best)
         from maniple.learn.config import config_of
         from maniple.learn.make import env_options
 
-        config = config_of(_run_config(Path(what)))
-        if _is_path(policy):
-            return _same_task(find_player(policy, None, best), config.run.task)
-        player = find_player(config.run.task, policy, best)
-        # In the run's environments; an expert may look at more than the policy.
-        return replace(player, settings={**env_options(config), **player.settings})
-    if policy is not None and _is_path(policy):
-        return _same_task(_trained(Path(policy), best), what)
-    task = canonical(what)
+        config = config_of(folder_of(Path(what)).config())
+        task, settings = config.run.task, env_options(config)
+    if policy not in (None, EXPERT, RANDOM) and Path(policy).exists():
+        player = _trained(Path(policy), best)
+        if canonical(player.task) != canonical(task):
+            raise BadConfig(f"{player.name} is a policy of {player.task}, not of {task}.")
+        return player
+    task = canonical(task)
     find(task)
-    # An expert may look at more than the task shows by itself.
-    settings: dict[str, Any] = {"observations": "all"}
+    # An expert may look at more than the run's policy, or than the task shows by itself.
+    settings = {**settings, "observations": "all"}
     if policy == RANDOM:
         return Player(task, RANDOM, settings, _Chance)
     if policy not in (None, EXPERT):
@@ -116,28 +116,11 @@ def _behind_port(what: str, url: str, asked: Asked) -> Player:
     return Player(task, url, settings, lambda envs: _Remote(url, envs, states, asked.prompt))
 
 
-def _is_path(policy: str | None) -> bool:
-    return policy is not None and policy not in (EXPERT, RANDOM) and Path(policy).exists()
-
-
-def _run_config(path: Path) -> dict[str, Any]:
-    from maniple.run.folder import CONFIG, RunFolder
-
-    return (RunFolder(path) if (path / CONFIG).exists() else folder_of(path)).config()
-
-
-def _same_task(player: Player, task: str) -> Player:
-    if canonical(player.task) != canonical(task):
-        raise BadConfig(f"{player.name} is a policy of {player.task}, not of {task}.")
-    return player
-
-
 def _trained(path: Path, best: bool) -> Player:
     from maniple.learn.make import env_options
     from maniple.learn.policy import load_policy
 
-    config = _run_config(path)
-    if "phase" in config:
+    if "phase" in folder_of(path).config():
         raise BadConfig(f"{path} holds a world model, which is no policy.")
     policy = load_policy(path, best)
     if policy.config.machine.backend != "mujoco":
@@ -146,7 +129,7 @@ def _trained(path: Path, best: bool) -> Player:
         policy.config.run.task,
         str(policy.checkpoint.path),
         env_options(policy.config),
-        lambda envs: _Learned(policy, envs),
+        lambda envs: Learned(policy, envs),
     )
 
 
@@ -185,25 +168,26 @@ class _Remote:
         self._policy.reset(rows)
 
 
-class _Learned:
+class Learned:
     """A trained policy, with the pictures before the last where it looks at several."""
 
     def __init__(self, policy: Any, envs: Any) -> None:
-        self._policy, self._envs = policy, envs
+        self.policy, self._envs = policy, envs
         self._frames = FrameStack(envs.layout, policy.stack)
-        self._begun: NDArray[np.bool_] | None = np.ones(envs.num_envs, np.bool_)
-        self._still = np.zeros(envs.num_envs, np.bool_)
+        self._begins = np.ones(envs.num_envs, np.bool_)
 
     def act(self, obs: Any) -> NDArray:
+        """Return the policy's most likely actions."""
         seen = self._envs.named(obs)
-        if self._begun is not None and self._begun.all():
+        if self._begins.all():
             shown = self._frames.begin(seen)
         else:
-            shown = self._frames.push(seen, self._still)
-            if self._begun is not None:
-                shown = self._frames.begin(seen, self._begun)
-        self._begun = None
-        return self._policy.act(shown)
+            shown = self._frames.push(seen, np.zeros_like(self._begins))
+            if self._begins.any():
+                shown = self._frames.begin(seen, self._begins)
+        self._begins[:] = False
+        return self.policy.act(shown)
 
     def reset(self, rows: NDArray[np.bool_]) -> None:
-        self._begun = rows.copy() if self._begun is None else self._begun | rows
+        """Show nothing of what came before in rows that begin an episode."""
+        self._begins |= rows

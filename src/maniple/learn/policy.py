@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -12,17 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
-from maniple.data.video import Film
+from maniple.data.video import FILM_FPS, Film, real_time
 from maniple.learn.config import config_of
 from maniple.learn.make import is_ours, make_agent, make_envs, stack_of, with_renderer
 from maniple.run.checkpoint import Checkpoint, find
 from maniple.run.evaluation import evaluate
 from maniple.run.folder import folder_of
-from maniple.run.store import acting_weights
 from maniple.sim.renderer import AUTO
-
-FILM_FPS = 25
-"""Frames of a film in a second, about: as many as make whole steps."""
 
 
 def load_policy(path: str | Path, best: bool = True) -> Policy:
@@ -45,11 +42,10 @@ class Policy:
         self._learned_from = self.config.env.renderer
         self.stack = stack_of(self.config.agent)
         """Pictures that it sees at once, joined along the last axis."""
-        envs = self.envs(1)
-        self.layout, self.action_spec = envs.layout, envs.action_spec
-        envs.close()
+        with closing(self.envs(1)) as envs:
+            self.layout, self.action_spec = envs.layout, envs.action_spec
         self._agent = make_agent(self.config, self.layout, self.action_spec)
-        self._agent.load_weights(acting_weights(checkpoint))
+        self._agent.load_weights(checkpoint.acting_weights())
         self.needs: tuple[str, ...] = self._agent.policy_inputs
         """The observations that it looks at; others may be absent."""
 
@@ -67,9 +63,9 @@ class Policy:
                 )
         return self._agent.act({n: np.asarray(obs[n]) for n in self.needs}, explore=False)
 
-    def load(self, checkpoint: Checkpoint, weights: Mapping[str, NDArray] | None = None) -> None:
+    def load(self, checkpoint: Checkpoint, weights: Mapping[str, NDArray]) -> None:
         """Act as a newer checkpoint of the same run does; `weights`: what acting needs of it."""
-        self._agent.load_weights(dict(acting_weights(checkpoint) if weights is None else weights))
+        self._agent.load_weights(weights)
         self.checkpoint = checkpoint
 
     def envs(self, num_envs: int, **more: Any) -> Any:
@@ -87,35 +83,27 @@ class Policy:
 
     def film(self, path: Path, seed: int) -> None:
         """Play one episode and film it in real time; its last picture stays for a second."""
-        machine, env = self.config.machine, self.config.env
-        camera = env.cameras[0] if env.cameras else "front"
-        if machine.backend != "mujoco":
-            # CoppeliaSim draws what is observed, and nothing else.
-            options: dict[str, Any] = {} if env.cameras else {"cameras": (camera,)}
-        else:
-            options = {"render_mode": "rgb_array"} if is_ours(self.config.run.task) else {}
-        envs = self.envs(1, **options)
-        every, fps = real_time(envs.metadata.get("render_fps") or FILM_FPS)
+        cameras = self.config.env.cameras
+        camera = cameras[0] if cameras else "front"
+        # CoppeliaSim draws what is observed, and nothing else.
+        is_observed = self.config.machine.backend != "mujoco"
+        options: dict[str, Any] = {}
+        if is_observed and not cameras:
+            options = {"cameras": (camera,)}
+        elif not is_observed and is_ours(self.config.run.task):
+            options = {"render_mode": "rgb_array"}
         steps = count()
         shown = np.zeros(0, np.uint8)
 
         def shoot(finished: int, obs: Any) -> None:
             nonlocal shown
             if next(steps) % every == 0:
-                is_drawn = machine.backend != "mujoco"
-                shown = np.array(obs[f"{camera}_rgb"][0] if is_drawn else envs.render()[0])
+                shown = np.array(obs[f"{camera}_rgb"][0] if is_observed else envs.render()[0])
                 film.add(shown)
 
-        try:
+        with closing(self.envs(1, **options)) as envs:
+            every, fps = real_time(envs.metadata.get("render_fps") or FILM_FPS)
             with Film(path, fps) as film:
                 evaluate(envs, self.act, 1, seed, self.stack, watch=shoot)
                 for _ in range(fps):
                     film.add(shown)
-        finally:
-            envs.close()
-
-
-def real_time(steps_per_s: float) -> tuple[int, int]:
-    """Return how many steps apart frames are taken, and how many are shown in a second."""
-    every = max(1, round(steps_per_s / FILM_FPS))
-    return every, max(1, round(steps_per_s / every))

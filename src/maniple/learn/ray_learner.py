@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -14,7 +15,7 @@ from maniple.learn.cluster import Cluster, ClusterConfig
 from maniple.learn.config import TrainConfig
 from maniple.learn.make import device_of, make_envs, make_run
 from maniple.learn.off_policy import OffPolicyLearner
-from maniple.learn.parcel import read_parcel
+from maniple.learn.parcel import FIELDS, read_parcel
 from maniple.run.learner import State
 from maniple.run.ranks import Ranks
 from maniple.run.run import Listen, Result
@@ -37,29 +38,27 @@ def train(
 ) -> Result:
     """Learn until the end that the config names; the Ray head does not outlive the learner."""
     ranks = Ranks(device_of(config.machine.device))
-    envs = make_envs(config, 1)
-    layout, action = envs.layout, envs.action_spec
-    envs.close()
+    with closing(make_envs(config, 1)) as envs:
+        layout, action = envs.layout, envs.action_spec
     learner = OffPolicyLearner(config, layout, action, 1, ranks)
-    with make_run(config, run_dir, ranks, resume, listen, stop) as run:
-        cluster = Cluster(cluster_config, run_dir)
-        try:
-            exchange = Exchange(cluster, learner)
-            run.start(learner, exchange=exchange)
-            cluster.open(config.flat())
-            exchange.publish()
-            while run.goes_on():
-                new = exchange.receive()
-                made = learner.update(new, MOST_UPDATES)
-                exchange.publish_if_due()
-                if not new and not made:
-                    sleep(0.02)
-                run.tick()
-            result = run.finish()
-            cluster.call("finish")
-            return result
-        finally:
-            cluster.close(end_head=True)
+    with (
+        make_run(config, run_dir, ranks, resume, listen, stop) as run,
+        closing(Cluster(cluster_config, run_dir)) as cluster,
+    ):
+        exchange = Exchange(cluster, learner)
+        run.start(learner, exchange=exchange)
+        cluster.open(config.flat())
+        exchange.publish()
+        while run.goes_on():
+            new = exchange.receive()
+            made = learner.update(new, MOST_UPDATES)
+            exchange.publish_if_due()
+            if not new and not made:
+                sleep(0.02)
+            run.tick()
+        result = run.finish()
+        cluster.call("finish")
+        return result
 
 
 class Exchange:
@@ -94,10 +93,7 @@ class Exchange:
         replay = self._learner.replay
         for row in range(arrays["reward"].shape[1]):
             obs = {name: arrays[f"obs.{name}"][:, row] for name in replay.layout}
-            rest = [
-                arrays[n][:, row] for n in ("action", "reward", "terminated", "ended", "usable")
-            ]
-            replay.extend(obs, *rest)
+            replay.extend(obs, *(arrays[name][:, row] for name in FIELDS))
 
     def publish_if_due(self) -> None:
         """Send the weights every few updates."""

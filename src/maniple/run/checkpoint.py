@@ -18,7 +18,7 @@ from maniple.core.checked_file import BadFile, check_file, read_json_table
 from maniple.core.errors import BadConfig, one_line
 from maniple.core.optional import require
 from maniple.run.folder import CONFIG, Names
-from maniple.run.ranks import Ranks
+from maniple.run.ranks import ALONE, Ranks
 from maniple.run.tree import split, unsplit
 
 WEIGHTS, STATE, MANIFEST = "weights.safetensors", "state.json", "manifest.json"
@@ -45,16 +45,15 @@ class Checkpoint:
         """Read what one rank stored besides arrays."""
         return read_json_table(self.path / _of_rank(STATE, rank))
 
-    def state(self, ranks: Ranks | None = None) -> dict[str, Any]:
+    def state(self, ranks: Ranks = ALONE) -> dict[str, Any]:
         """Read everything that this rank stored.
 
         Raises:
             BadConfig: Another version of maniple, or another number of ranks, wrote it.
         """
         self.check(ranks)
-        rank = 0 if ranks is None else ranks.rank
         try:
-            return unsplit(self.about(rank)["state"], self.arrays(rank))
+            return unsplit(self.about(ranks.rank)["state"], self.arrays(ranks.rank))
         except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
             if isinstance(error, BadConfig):
                 raise
@@ -62,9 +61,8 @@ class Checkpoint:
                 f"{self.path} does not hold the state of a run ({error!r}); choose another."
             ) from None
 
-    def check(self, ranks: Ranks | None = None) -> None:
+    def check(self, ranks: Ranks) -> None:
         """Refuse what another version of maniple, or another number of ranks, wrote."""
-        world_size = 1 if ranks is None else ranks.world_size
         about = self.about()
         if about.get("layout") != LAYOUT:
             raise BadConfig(
@@ -72,12 +70,22 @@ class Checkpoint:
                 f"{about.get('layout', 1)}, this one reads {LAYOUT}): 'maniple eval' can judge it, "
                 "but training cannot go on from it. Begin anew in another --run-dir."
             )
-        if about.get("world_size") != world_size:
+        if about.get("world_size") != ranks.world_size:
             raise BadConfig(
                 f"{self.path} was written by {about.get('world_size')} ranks, and there are "
-                f"{world_size} now. Start with --nproc-per-node so that there are "
+                f"{ranks.world_size} now. Start with --nproc-per-node so that there are "
                 f"{about.get('world_size')}."
             )
+
+    def acting_weights(self) -> dict[str, NDArray]:
+        """Pick out what acting needs."""
+        arrays = self.arrays()
+        # The last prefix is that of checkpoints before version 0.2.
+        for prefix in ("acting.", "learner.agent.", "agent."):
+            found = {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)}
+            if found:
+                return {k: a for k, a in found.items() if k.startswith(("policy.", "eye."))}
+        raise BadConfig(f"{self.path} holds no policy.")
 
     def hash(self) -> NDArray[np.uint8]:
         """Return the digest of its manifest, and so of all that it holds."""
@@ -130,18 +138,16 @@ class Checkpoints:
         state: Mapping[str, Any],
         write_files: Callable[[], Sequence[Path]] = tuple,
         kind: str = "step",
-        keep: int | None = None,
-        ranks: Ranks | None = None,
+        ranks: Ranks = ALONE,
     ) -> Checkpoint:
         """Write one and remove what is older than the newest few of its kind.
 
         Args:
             state: A nested table of arrays and plain values.
             write_files: Writes what it needs elsewhere in the run, and returns those files.
-            kind: 'step', or 'best'.
+            kind: 'step', or 'best', of which one stays.
             ranks: All of them write their own state; the whole appears when all have.
         """
-        rank, world_size = (0, 1) if ranks is None else (ranks.rank, ranks.world_size)
         final = self.folder / self._names.checkpoint_name(kind, step)
         part = self.folder / f".part-{final.name}"
 
@@ -151,12 +157,12 @@ class Checkpoints:
             part.mkdir()
 
         def write() -> None:
-            _write_part(part, final, rank, world_size, state, write_files())
+            _write_part(part, final, ranks, state, write_files())
 
         def seal() -> None:
-            _seal(part, final, world_size)
+            _seal(part, final, ranks.world_size)
 
-        for do, is_mine in ((make_room, rank == 0), (write, True), (seal, rank == 0)):
+        for do, is_mine in ((make_room, ranks.is_main), (write, True), (seal, ranks.is_main)):
             failure: OSError | None = None
             try:
                 if is_mine:
@@ -164,34 +170,32 @@ class Checkpoints:
             except OSError as error:
                 failure = error
             # No rank goes on alone: a checkpoint is whole only if every rank's part is.
-            if ranks.highest(int(failure is not None)) if ranks else failure:
+            if ranks.highest(int(failure is not None)):
                 shutil.rmtree(part, ignore_errors=True)
                 why = failure.strerror if failure else "on another rank"
                 raise BadConfig(
                     f"The checkpoint {final} could not be written ({why}). The one before it is "
                     "untouched. Free some space and add --resume."
                 ) from failure
-        for old in self._named(kind)[: -(keep or self.keep)] if rank == 0 else ():
+        keep = 1 if kind == "best" else self.keep
+        for old in self._named(kind)[:-keep] if ranks.is_main else ():
             shutil.rmtree(old, ignore_errors=True)
         return Checkpoint(final)
 
     def latest(self, kind: str = "step") -> Checkpoint | None:
         """Return the newest whole one."""
+        return self.latest_and_torn(kind)[0]
+
+    def latest_and_torn(self, kind: str = "step") -> tuple[Checkpoint | None, list[str]]:
+        """Return the newest whole one, and what is wrong with those that are newer."""
+        complaints = []
         for path in reversed(self._named(kind)):
             found = Checkpoint(path)
-            if found.complaint() is None:
-                return found
-        return None
-
-    def complaints(self, kind: str = "step") -> list[str]:
-        """Say what is wrong with those that are newer than the newest whole one."""
-        found = []
-        for path in reversed(self._named(kind)):
-            complaint = Checkpoint(path).complaint()
+            complaint = found.complaint()
             if complaint is None:
-                break
-            found.append(complaint)
-        return found
+                return found, complaints
+            complaints.append(complaint)
+        return None, complaints
 
     def whole(self) -> list[Checkpoint]:
         """Return all that are still there and have a manifest."""
@@ -222,18 +226,18 @@ def find(path: str | Path, best: bool = True) -> Checkpoint:
 
 
 def _write_part(
-    part: Path, final: Path, rank: int, world_size: int, state: Mapping[str, Any], files: Sequence
+    part: Path, final: Path, ranks: Ranks, state: Mapping[str, Any], files: Sequence[Path]
 ) -> None:
     """Write what one rank has, and the list of its files."""
     arrays: dict[str, NDArray] = {}
-    about = {"layout": LAYOUT, "world_size": world_size}
+    about = {"layout": LAYOUT, "world_size": ranks.world_size}
     about |= {"state": split(dict(state), "", arrays)}
-    weights, rest = (part / _of_rank(name, rank) for name in (WEIGHTS, STATE))
+    weights, rest = (part / _of_rank(name, ranks.rank) for name in (WEIGHTS, STATE))
     write_arrays(weights, arrays)
     atomic.write_text(rest, json.dumps(about))
     entries = {file.name: _entry(file) for file in (weights, rest)}
     entries |= {os.path.relpath(file, final): _entry(file) for file in files}
-    atomic.write_text(part / f"{rank}.entries", json.dumps(entries))
+    atomic.write_text(part / f"{ranks.rank}.entries", json.dumps(entries))
 
 
 def _seal(part: Path, final: Path, world_size: int) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.data.frame_stack import FrameStack
-from maniple.run.ranks import Ranks
+from maniple.run.ranks import ALONE, Ranks
 
 Act = Callable[[Mapping[str, NDArray]], NDArray]
 Watch = Callable[[int, Any], None]
@@ -62,7 +62,7 @@ def evaluate(
     episodes: int,
     first_seed: int = FIRST_SEED,
     stack: int = 1,
-    ranks: Ranks | None = None,
+    ranks: Ranks = ALONE,
     watch: Watch | None = None,
     begin: Begin | None = None,
 ) -> Evaluation:
@@ -80,15 +80,13 @@ def evaluate(
             the rows see now.
         begin: Called with the rows that begin an episode, before they act in it.
     """
-    rank, world = (0, 1) if ranks is None else (ranks.rank, ranks.world_size)
     # Columns: return, length, success, whether success has a meaning.
     results = np.zeros((episodes, 4))
-    waiting = list(range(rank, episodes, world))[::-1]
+    waiting = list(range(ranks.rank, episodes, ranks.world_size))[::-1]
     if waiting:
         frames = FrameStack(envs.layout, stack)
         _play(envs, act, results, waiting, first_seed, frames, watch, begin)
-    if ranks is not None:
-        results = ranks.total(results)
+    results = ranks.total(results)
     has_success = bool(results[:, 3].any())
     return Evaluation(
         episodes,
@@ -156,8 +154,8 @@ class Evaluator:
         make_envs: Callable[[], Any],
         episodes: int,
         first_seed: int,
-        stack: int = 1,
-        ranks: Ranks | None = None,
+        stack: int,
+        ranks: Ranks,
     ) -> None:
         self._make_envs, self._envs = make_envs, None
         self._episodes, self._first_seed, self._stack = episodes, first_seed, stack

@@ -88,9 +88,9 @@ class RunFolder:
 
 
 def folder_of(path: Path) -> RunFolder:
-    """Return the run folder that a checkpoint is in, whatever lies between."""
-    found = next((parent for parent in path.parents if (parent / CONFIG).exists()), path.parent)
-    return RunFolder(found)
+    """Return the run folder that a path is, or is in, whatever lies between."""
+    around = (path, *path.parents)
+    return RunFolder(next((there for there in around if (there / CONFIG).exists()), path.parent))
 
 
 def plain(value: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
-import torch
 from numpy.typing import NDArray
 
 State = dict[str, Any]
@@ -34,7 +33,6 @@ class Part(Protocol):
 class Learner(Part, Protocol):
     """Acts and learns. It logs nothing, and owns neither environments nor a folder."""
 
-    device: torch.device
     replay: Any
     """A `run.segments.Replay`, stored piece by piece; None: nothing to store."""
 

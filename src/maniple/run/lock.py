@@ -27,8 +27,7 @@ class RunLock:
             BadConfig: Another process trains there.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        self._path = folder / NAME
-        self._file: TextIO | None = self._path.open("a+")
+        self._file: TextIO | None = (folder / NAME).open("a+")
         if not _try_lock(self._file):
             self._file.seek(0)
             holder = _described(self._file.read())

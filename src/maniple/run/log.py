@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from time import time
@@ -15,8 +15,6 @@ from maniple.core import atomic
 from maniple.core.checked_file import check_file
 from maniple.core.optional import require
 from maniple.run.folder import RunFolder
-
-Sink = Callable[[int, Mapping[str, float]], None]
 
 
 class JsonLines:

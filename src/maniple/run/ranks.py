@@ -31,11 +31,10 @@ class RankLost(ManipleError, RuntimeError):
 class Ranks:
     """This process and its peers; alone, every method answers at once."""
 
-    def __init__(self, device: torch.device | str = "cpu") -> None:
-        here = Rank.here()
+    def __init__(self, device: torch.device | str = "cpu", here: Rank | None = None) -> None:
+        here = here or Rank.here()
         self.rank, self.world_size = here.rank, here.world_size
         self._device = torch.device(device)
-        self._group: dist.ProcessGroup | None = None
         if self.world_size > 1:
             self._join()
 
@@ -95,9 +94,8 @@ class Ranks:
 
     def close(self) -> None:
         """Leave the group."""
-        if self._group is not None and dist.is_initialized():
+        if self.world_size > 1 and dist.is_initialized():
             dist.destroy_process_group()
-            self._group = None
 
     def _join(self) -> None:
         """Let Accelerate choose the backend and connect, unless somebody has done so already."""
@@ -106,7 +104,6 @@ class Ranks:
         if not dist.is_initialized():
             is_cpu = self._device.type == "cpu"
             PartialState(cpu=is_cpu, timeout=timedelta(seconds=PATIENCE_S))
-        self._group = dist.group.WORLD
 
     @contextmanager
     def _together(self) -> Iterator[None]:
@@ -120,6 +117,10 @@ class Ranks:
                 f"Rank {self.rank} of {self.world_size} lost another rank ({first}). The newest "
                 "checkpoint is whole: go on with the same command and --resume."
             ) from error
+
+
+ALONE = Ranks(here=Rank())
+"""For what one rank does by itself, even where there are others."""
 
 
 def end_rank(code: int) -> None:

@@ -58,10 +58,10 @@ class Run:
         schedule: Schedule,
         store: Store,
         ranks: Ranks,
-        evaluator: Evaluator | None = None,
-        listen: Listen = lambda step, metrics: None,
-        stop: Stop | None = None,
-        threads: int = 1,
+        evaluator: Evaluator | None,
+        listen: Listen,
+        stop: Stop | None,
+        threads: int,
     ) -> None:
         """Prepare a run; nothing is written before `start`.
 
@@ -145,17 +145,14 @@ class Run:
             self._train_s(), perf_counter() - self._began, self.stopped_by,
         )  # fmt: skip
 
-    def close(self) -> None:
-        """Let go of the evaluation's environments and of the files."""
-        if self._evaluator is not None:
-            self._evaluator.close()
-        self.store.close()
-
     def __enter__(self) -> Run:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        """Let go of the evaluation's environments and of the files."""
+        if self._evaluator is not None:
+            self._evaluator.close()
+        self.store.close()
 
     def _evaluate(self) -> None:
         """Play on seeds that training never sees, and keep the best weights."""

@@ -25,7 +25,7 @@ class Replay(Protocol):
 class Segments:
     """Files named after the steps that they hold."""
 
-    def __init__(self, folder: Path, rank: int = 0) -> None:
+    def __init__(self, folder: Path, rank: int) -> None:
         # Every rank has a replay of its own.
         self.folder = folder if rank == 0 else folder / f"rank{rank}"
         self._files: list[Path] = []

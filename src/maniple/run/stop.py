@@ -34,11 +34,6 @@ class Stop:
         if self.max_minutes is not None:
             self._deadline = monotonic() + 60 * self.max_minutes
 
-    @property
-    def was_asked(self) -> bool:
-        """Whether a person or a signal ended it."""
-        return self._asked_at is not None
-
     def ask(self) -> None:
         """End after the present step."""
         self._asked_at = self._asked_at or monotonic()
@@ -50,7 +45,7 @@ class Stop:
     def reason(self, steps: int, updates: int = 0) -> str:
         """Return why this rank would end now; empty: it would go on."""
         holds = {
-            "asked": self.was_asked,
+            "asked": self._asked_at is not None,
             "success": self._has_succeeded,
             "minutes": self._deadline is not None and monotonic() > self._deadline,
             "updates": self.max_updates is not None and updates >= self.max_updates,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig
-from maniple.run.checkpoint import Checkpoint, Checkpoints
+from maniple.run.checkpoint import Checkpoints
 from maniple.run.folder import Names, RunFolder
 from maniple.run.lock import RunLock
 from maniple.run.log import Log
@@ -46,8 +46,8 @@ class Store:
         self._segments = Segments(self.folder.replay, ranks.rank)
         self._log: Log | None = None
         self._lock: RunLock | None = None
-        self._found = self.checkpoints.latest() if resume else None
-        if resume and self._found is None and (torn := self.checkpoints.complaints()):
+        self._found, torn = self.checkpoints.latest_and_torn() if resume else (None, [])
+        if self._found is None and torn:
             raise BadConfig(
                 f"{torn[0]}. {self.checkpoints.folder} holds no whole checkpoint to go on from; "
                 "begin anew in another folder, without --resume."
@@ -102,7 +102,7 @@ class Store:
             return
         # JSON has no NaN: a task without success has no rate.
         about = {name: value if isfinite(value) else None for name, value in scores.items()}
-        self.checkpoints.save(step, {"acting": dict(weights), **about}, kind="best", keep=1)
+        self.checkpoints.save(step, {"acting": dict(weights), **about}, kind="best")
 
     def load(self, replay: Replay | None) -> dict[str, Any] | None:
         """Fill the replay from the newest whole checkpoint; return this rank's part of the rest."""
@@ -122,31 +122,16 @@ class Store:
             self._lock.close()
 
 
-def acting_weights(checkpoint: Checkpoint) -> dict[str, NDArray]:
-    """Pick out of any checkpoint what acting needs."""
-    arrays = checkpoint.arrays()
-    # The last prefix is that of checkpoints before version 0.2.
-    for prefix in ("acting.", "learner.agent.", "agent."):
-        found = {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)}
-        if found:
-            return {k: a for k, a in found.items() if k.startswith(("policy.", "eye."))}
-    raise BadConfig(f"{checkpoint.path} holds no policy.")
-
-
-def _check_same(old: dict[str, Any], new: dict[str, Any], free: Collection[str]) -> None:
+def _check_same(
+    old: dict[str, Any], new: dict[str, Any], free: Collection[str], at: str = ""
+) -> None:
     """Refuse a setting that differs; one that the old run did not know yet was at its default."""
-    for name, before, now in _differences("", old, new):
-        if name not in free:
+    for key in new.keys() & old.keys():
+        name, before, now = f"{at}{key}", old[key], new[key]
+        if isinstance(before, dict) and isinstance(now, dict):
+            _check_same(before, now, free, f"{name}.")
+        elif before != now and name not in free:
             raise BadConfig(
                 f"This run was begun with {name} = {before!r}; it cannot go on with {now!r}. Leave "
                 "that option as it was, or begin another --run-dir."
             )
-
-
-def _differences(at: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple]:
-    for name in new.keys() & old.keys():
-        place = f"{at}.{name}" if at else name
-        if isinstance(old[name], dict) and isinstance(new[name], dict):
-            yield from _differences(place, old[name], new[name])
-        elif old[name] != new[name]:
-            yield place, old[name], new[name]

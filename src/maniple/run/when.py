@@ -20,8 +20,8 @@ class Every:
 class Ratio:
     """How many updates are due for the steps that were made, keeping the rest for later."""
 
-    def __init__(self, per_step: float, last: float = 0.0) -> None:
-        self.per_step, self.owed = per_step, last
+    def __init__(self, per_step: float) -> None:
+        self.per_step, self.owed = per_step, 0.0
 
     def __call__(self, steps: int) -> int:
         """Return the updates that `steps` more steps bring."""

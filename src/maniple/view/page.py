@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import ManipleError
+from maniple.learn.player import Learned
 from maniple.sim.render_source import DataSource
 from maniple.view.arms import Arms
 from maniple.view.controls import Controls, on, within
 from maniple.view.pad import Pad
 from maniple.view.pictures import Pictures, choices
 from maniple.view.plots import LivePlot
-from maniple.view.policies import CHECKPOINT, CheckpointActor
+from maniple.view.policies import CHECKPOINT
 from maniple.view.recording import Recording
 from maniple.view.run_panel import RunPanel
 from maniple.view.runs import LOOK_S
@@ -226,8 +227,8 @@ class LivePage:
         session, totals = self.session, self.session.totals
         who = "**you**" if session.is_driven else session.acting
         actor = session.actors.get(session.acting)
-        if isinstance(actor, CheckpointActor) and not session.is_driven:
-            who = f"{CHECKPOINT} {actor.name}"
+        if isinstance(actor, Learned) and not session.is_driven:
+            who = f"{CHECKPOINT} {actor.policy.checkpoint.path.name}"
         rate = f"{session.solved} of {session.episodes} solved" if session.episodes else ""
         seed = f"seed {session.seed}" if session.seed >= 0 else "moved by hand"
         place = f"env {session.focus} of {session.rows} · {seed} · step {totals.steps}"
@@ -304,7 +305,7 @@ class LivePage:
     def use_checkpoint(self, policy: Any) -> None:
         """Let a trained policy act; a newer one of the same run takes its place."""
         session = self.session
-        session.actors[CHECKPOINT] = CheckpointActor(policy, session.envs.layout)
+        session.actors[CHECKPOINT] = Learned(policy, session.envs)
         session.choose(CHECKPOINT)
         self.controls.show_policies()
 

@@ -1,8 +1,8 @@
-"""Those who can act on the page: an expert, noise, a checkpoint, nobody."""
+"""Those who can act on the page, besides a trained policy: an expert, noise, nobody."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from maniple.core.errors import ManipleError
 from maniple.core.random_actions import random_actions
-from maniple.data.frame_stack import FrameStack
 
 EXPERT, RANDOM, CHECKPOINT, STILL = "expert", "random", "checkpoint", "still"
 
@@ -53,38 +52,6 @@ class Still:
 
     def reset(self, rows: NDArray[np.bool_]) -> None:
         """Go on: it has no memory."""
-
-
-class CheckpointActor:
-    """A trained policy, which sees as many pictures at once as it was trained with."""
-
-    def __init__(self, policy: Any, layout: Any) -> None:
-        self.policy = policy
-        self._frames = FrameStack(layout, policy.stack)
-        self._fresh: NDArray[np.bool_] | None = None
-        self._has_begun = False
-
-    @property
-    def name(self) -> str:
-        """Which checkpoint acts."""
-        return self.policy.checkpoint.path.name
-
-    def act(self, obs: Mapping[str, NDArray]) -> NDArray:
-        """Return the policy's most likely actions."""
-        if not self._has_begun:
-            seen = self._frames.begin(obs)
-            self._has_begun = True
-        else:
-            rows = len(next(iter(obs.values())))
-            seen = self._frames.push(obs, np.zeros(rows, np.bool_))
-            if self._fresh is not None and self._fresh.any():
-                seen = self._frames.begin(obs, self._fresh)
-        self._fresh = None
-        return self.policy.act(seen)
-
-    def reset(self, rows: NDArray[np.bool_]) -> None:
-        """Show nothing of what came before in rows that begin an episode."""
-        self._fresh = rows.copy() if self._fresh is None else self._fresh | rows
 
 
 def task_expert(task: str, envs: Any, obs: Any) -> Actor | None:

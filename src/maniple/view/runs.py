@@ -108,7 +108,6 @@ class CheckpointWatch:
 
     def _look(self) -> None:
         from maniple.run.checkpoint import find
-        from maniple.run.store import acting_weights
 
         folder = RunFolder(self._path).checkpoints
         # Checking a checkpoint means reading it: not unless there is another name.
@@ -117,7 +116,7 @@ class CheckpointWatch:
             return
         found = find(self._path, best=False)
         if found.path.name != self._newest:
-            self._on_new(found, acting_weights(found))
+            self._on_new(found, found.acting_weights())
             self._newest = found.path.name
         self._names = names
 

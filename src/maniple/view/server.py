@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import ipaddress
 import logging
 import secrets
 import socket
@@ -11,6 +10,7 @@ from contextlib import redirect_stdout
 from typing import Any
 
 from maniple.core.errors import BadConfig
+from maniple.core.loopback import is_loopback
 from maniple.core.optional import require
 from maniple.view.gate import TokenGate
 from maniple.view.same_origin import only_own_pages
@@ -74,16 +74,6 @@ class PageServer:
             with redirect_stdout(io.StringIO()):
                 self.viser.stop()
             self.viser = None
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach an address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _is_news(record: logging.LogRecord) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from maniple.core.errors import UnknownName, closest
+from maniple.core.lookup import load
 from maniple.world.config import TeacherConfig
 from maniple.world.prediction import WorldModel
 from maniple.world.shapes import Shapes
@@ -85,7 +85,6 @@ def make_model(shapes: Shapes, config: TeacherConfig, seed: int) -> WorldModel:
     """Make an untrained model; its weights are the same on every rank."""
     preset = find_preset(config.model)
     size = ModelConfig(config.history, config.heads, decoder=config.decoder, **preset.size)
-    module, _, name = preset.model.partition(":")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return getattr(importlib.import_module(module), name)(shapes, size)
+        return load(preset.model)(shapes, size)

@@ -21,20 +21,20 @@ class Console:
 
     def __init__(self, phase: str, config: WorldConfig, folder: Path, is_quiet: bool) -> None:
         self._phase, self._config, self._folder = phase, config, folder
+        self._rank = Rank.here()
         self._stream = sys.stderr if is_quiet else sys.stdout
         self._log = logging.getLogger("maniple.world")
         self._handlers: list[logging.Handler] = []
         self.last: dict[str, float] = {}
 
     def __enter__(self) -> Console:
-        rank, levels = Rank.here(), self._config.logging
-        is_main = rank.is_main
+        is_main = self._rank.is_main
         self._log.setLevel(logging.DEBUG)
         self._log.propagate = False
         # What other ranks print goes nowhere: they warn on the error stream.
         console = logging.StreamHandler(self._stream if is_main else sys.stderr)
-        console.setLevel(levels.console_level if is_main else logging.WARNING)
-        prefix = "" if is_main else f"rank {rank.rank}: "
+        console.setLevel(self._config.logging.console_level if is_main else logging.WARNING)
+        prefix = "" if is_main else f"rank {self._rank.rank}: "
         console.setFormatter(logging.Formatter(f"{prefix}%(message)s"))
         self._add(console)
         return self
@@ -46,24 +46,23 @@ class Console:
 
     def listen(self, step: int, metrics: Mapping[str, float]) -> None:
         """Tell one report; at the first one the folder is there, and the file is opened."""
-        if len(self._handlers) == 1 and Rank.here().is_main:
+        if len(self._handlers) == 1 and self._rank.is_main:
             self._open_file()
             env = self._config.environment
-            ranks = Rank.here().world_size
             self._log.info(
                 "%s on %s: %d environments on each of %d ranks; everything is kept in %s",
-                self._phase, env.task, env.num_envs, ranks, self._folder,
+                self._phase, env.task, env.num_envs, self._rank.world_size, self._folder,
             )  # fmt: skip
         self.last = dict(metrics)
         words = [f"{name.rpartition('/')[2]} {metrics[name]:.4g}" for name in SHOWN
                  if name in metrics]  # fmt: skip
-        if words and Rank.here().is_main:
+        if words and self._rank.is_main:
             self._log.info("episode %d: %s", step, ", ".join(words))
         self._log.debug("episode %d: %s", step, dict(metrics))
 
     def sum_up(self, answer: Mapping[str, Any]) -> None:
         """Tell the end."""
-        if not Rank.here().is_main:
+        if not self._rank.is_main:
             return
         folder = answer["run_dir"]
         if answer["is_stopped"]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 import sys
@@ -12,21 +11,19 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from maniple.core.optional import require
+import torch
 
-require("torch")
-
-import torch  # noqa: E402  (asked for first)
-
-from maniple.cli.train.console import Console  # noqa: E402
-from maniple.cli.train.phase_options import OPTIONS, PhaseOptions  # noqa: E402
-from maniple.core.child import python_module, start_child  # noqa: E402
-from maniple.core.errors import BadConfig  # noqa: E402
-from maniple.core.rank import Rank  # noqa: E402
-from maniple.run.checkpoint import MANIFEST, Checkpoints  # noqa: E402
-from maniple.run.folder import RunFolder  # noqa: E402
-from maniple.run.stop import Stop  # noqa: E402
-from maniple.world.config import (  # noqa: E402
+from maniple.cli.train.console import Console
+from maniple.cli.train.phase_options import OPTIONS, PhaseOptions
+from maniple.cli.train.words import value_of
+from maniple.core.child import python_module, start_child
+from maniple.core.errors import BadConfig
+from maniple.core.lookup import load
+from maniple.core.rank import Rank
+from maniple.run.checkpoint import MANIFEST, Checkpoints
+from maniple.run.folder import RunFolder
+from maniple.run.stop import Stop
+from maniple.world.config import (
     PHASES,
     EnvironmentConfig,
     WorldConfig,
@@ -34,12 +31,12 @@ from maniple.world.config import (  # noqa: E402
     read_config,
     read_sections,
 )
-from maniple.world.phase import NAMES, check_settings, rounds_of, run_dir  # noqa: E402
+from maniple.world.phase import NAMES, check_settings, rounds_of, run_dir
 
 TRAINERS = {
-    "teacher": "maniple.world.teach",
-    "student": "maniple.world.explore",
-    "adversarial": "maniple.world.oppose",
+    "teacher": "maniple.world.teach:train",
+    "student": "maniple.world.explore:train",
+    "adversarial": "maniple.world.oppose:train",
 }
 SPELLINGS = {
     "run-dir": "output-dir",
@@ -78,12 +75,11 @@ def prepare(verb: str, words: list[str]) -> list[str]:
 
 
 def _sections(options: type[PhaseOptions]) -> dict[str, list[str]]:
-    found = {}
-    for f in fields(options):
-        kind = f.default_factory if callable(f.default_factory) else None
-        if isinstance(kind, type) and is_dataclass(kind):
-            found[f.name] = [inner.name for inner in fields(kind)]
-    return found
+    """Return the names in every section of settings."""
+    kinds = {f.name: f.default_factory for f in fields(options)}
+    return {
+        name: [f.name for f in fields(kind)] for name, kind in kinds.items() if is_dataclass(kind)
+    }
 
 
 def _flag(word: str, phase: str, sections: dict[str, list[str]]) -> str:
@@ -93,10 +89,8 @@ def _flag(word: str, phase: str, sections: dict[str, list[str]]) -> str:
     if not head.startswith("--") and not is_dotted:
         return word
     name = head.removeprefix("--").replace("_", "-")
-    is_off = name.startswith("no-")
-    name = _placed(
-        SPELLINGS.get(name.removeprefix("no-"), name.removeprefix("no-")), phase, sections
-    )
+    is_off, name = name.startswith("no-"), name.removeprefix("no-")
+    name = _placed(SPELLINGS.get(name, name), phase, sections)
     if is_off:
         section, dot, last = name.rpartition(".")
         name = f"{section}{dot}no-{last}"
@@ -139,7 +133,7 @@ def defaults(verb: str, words: Sequence[str]) -> PhaseOptions:
 def _settings(phase: str, words: Sequence[str]) -> WorldConfig:
     """Return all settings before flags come on top, also those of the other phases."""
     config = WorldConfig()
-    if named := _value_of(words, "--config"):
+    if named := value_of(words, "--config"):
         config = read_config(Path(named))
     if "--resume" in words or "--auto-resume" in words:
         folder = _resumed(phase, config, words)
@@ -151,34 +145,29 @@ def _settings(phase: str, words: Sequence[str]) -> WorldConfig:
                     f"--resume --output-dir {folder.path}'."
                 )
             config = config_of(described, str(folder.path / "config.yaml"))
-            config = _in_folder(config, phase, folder.path)
-        elif _value_of(words, "--resume-from"):
+            own = replace(getattr(config, phase), output_dir=folder.path)
+            config = replace(config, **{phase: own})
+        elif value_of(words, "--resume-from"):
             raise BadConfig(
                 f"{folder.path} holds no run: there is no whole checkpoint to go on from."
             )
     return config
 
 
-def _given(phase: str, words: Sequence[str]) -> set[str]:
+def _given(words: Sequence[str], goes_on: bool) -> set[str]:
     """Name the settings of the environment that somebody chose, be it the default."""
     names = {f.name for f in fields(EnvironmentConfig)}
-    if "--resume" in words or "--auto-resume" in words:
-        config = _settings(phase, words)
-        if RunFolder(run_dir(config, phase), NAMES).is_used:
-            return names
+    if goes_on:
+        return names
     given = {word.partition("=")[0][2:].replace("-", "_")
              for word in words if word.startswith("--")}  # fmt: skip
-    if named := _value_of(words, "--config"):
+    if named := value_of(words, "--config"):
         given |= (read_sections(Path(named)).get("environment") or {}).keys()
     return given & names
 
 
-def _in_folder(config: WorldConfig, phase: str, path: Path) -> WorldConfig:
-    return replace(config, **{phase: replace(getattr(config, phase), output_dir=path)})
-
-
 def _resumed(phase: str, config: WorldConfig, words: Sequence[str]) -> RunFolder:
-    named = _value_of(words, "--resume-from") or _value_of(words, f"--{phase}.output-dir")
+    named = value_of(words, "--resume-from") or value_of(words, f"--{phase}.output-dir")
     path = Path(named) if named else run_dir(config, phase)
     if (path / MANIFEST).exists():
         newest = Checkpoints(path.parent, names=NAMES).latest()
@@ -211,12 +200,13 @@ def run(options: PhaseOptions) -> dict[str, Any]:
             f"{folder} holds no whole checkpoint to go on from. Begin without --resume, or take "
             "--auto-resume, which begins where nothing is."
         )
-    train = importlib.import_module(TRAINERS[phase]).train
+    train = load(TRAINERS[phase])
     if newest is not None and newest.step >= rounds_of(config, phase) and Rank.here().is_main:
         print(f"already at episode {newest.step}; nothing to do. Ask for more with --num-episodes.",
               file=sys.stderr)  # fmt: skip
     # A teacher sets how the environments look; the others take that over unless told otherwise.
-    more = {} if phase == "teacher" else {"given": _given(phase, options.typed)}
+    goes_on = is_resumed and RunFolder(folder).is_used
+    more = {} if phase == "teacher" else {"given": _given(options.typed, goes_on)}
     stop = Stop(rounds_of(config, phase), None, config.training.max_minutes)
     with Console(phase, config, folder, options.json) as console, stop.on_signals():
         result = train(config, is_resumed, console.listen, stop, options.num_gpus, **more)
@@ -283,12 +273,3 @@ def _start_ranks(count: int, phase: str, typed: Sequence[str], folder: Path) -> 
         print(f"maniple: a rank ended with code {code}, and the run stopped. {tail}",
               file=sys.stderr)  # fmt: skip
     return {"ok": code == 0, "ranks": count, "is_told": True, "is_stopped": is_stopped}
-
-
-def _value_of(words: Sequence[str], flag: str) -> str | None:
-    """Read one flag ahead of all others."""
-    for k, word in enumerate(words):
-        head, equals, tail = word.partition("=")
-        if head == flag:
-            return tail if equals else (words[k + 1] if k + 1 < len(words) else None)
-    return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -13,21 +13,20 @@ from typing import Annotated, Any
 
 import tyro
 
-from maniple.core.optional import require
-
-require("torch")
-
-from maniple.cli.train.screen import Screen  # noqa: E402  (torch is asked for first)
-from maniple.core.child import python_module, start_child  # noqa: E402
-from maniple.core.errors import BadConfig  # noqa: E402
-from maniple.core.rank import Rank  # noqa: E402
-from maniple.learn.algorithms import find_algorithm, load  # noqa: E402
-from maniple.learn.cluster import ClusterConfig, make_token  # noqa: E402
-from maniple.learn.config import TrainConfig, algorithm_of, config_of, preset  # noqa: E402
-from maniple.registry import BACKENDS, canonical  # noqa: E402
-from maniple.run.folder import RunFolder  # noqa: E402
-from maniple.run.run import Result  # noqa: E402
-from maniple.run.stop import Stop  # noqa: E402
+from maniple.cli.train.screen import Screen
+from maniple.cli.train.words import value_of
+from maniple.core.child import python_module, start_child
+from maniple.core.errors import BadConfig
+from maniple.core.lookup import load
+from maniple.core.rank import Rank
+from maniple.learn.algorithms import ALGORITHMS
+from maniple.learn.cluster import ClusterConfig, make_token
+from maniple.learn.config import TrainConfig, algorithm_of, config_of, preset
+from maniple.registry import BACKENDS, canonical
+from maniple.run.checkpoint import Checkpoints
+from maniple.run.folder import RunFolder
+from maniple.run.run import Result
+from maniple.run.stop import Stop
 
 
 @dataclass(frozen=True)
@@ -76,14 +75,14 @@ def defaults(verb: str, words: Sequence[str]) -> Options:
     With --resume the settings of the run that is there are.
     """
     algorithm = verb.split()[1]
-    backend = _value_of(words, "backend")
+    backend = value_of(words, "--backend")
     backend = backend if backend in BACKENDS else "mujoco"
-    demo_path = _value_of(words, "demo-path")
+    demo_path = value_of(words, "--demo-path")
     demo_path = None if demo_path in ("", "None") else demo_path
-    config = preset(algorithm, _value_of(words, "task"), backend, demo_path)
+    config = preset(algorithm, value_of(words, "--task"), backend, demo_path)
     if "--resume" in words:
         config = config.replace(seed=_seed_in(words))
-        named = _value_of(words, "run-dir") or _value_of(words, "checkpoint-path")
+        named = value_of(words, "--run-dir") or value_of(words, "--checkpoint-path")
         folder = RunFolder(named or _run_dir(config))
         if folder.is_used:
             config = config_of(folder.config())
@@ -134,7 +133,7 @@ def run(options: Options) -> dict[str, Any]:
 def _train(options: Options, run_dir: Path, screen: Screen, stop: Stop) -> Result:
     config, role = options.config, options.cluster.role
     if role == "local":
-        train = load(find_algorithm(algorithm_of(config)).loop)
+        train = load(ALGORITHMS[algorithm_of(config)].loop)
         return train(config, run_dir, options.resume, screen.listen, stop)
     if algorithm_of(config) == "bc":
         raise BadConfig("Imitation needs no actors: leave --role out.")
@@ -182,28 +181,21 @@ def act_for_learner(config: TrainConfig, cluster: ClusterConfig, is_quiet: bool)
     # An actor plays as long as it is wanted.
     stop = Stop(max_minutes=config.run.max_minutes)
     stop.begin()
-    with stop.on_signals():
-        actor = Actor(config, cluster)
+    with stop.on_signals(), closing(Actor(config, cluster)) as actor:
         if not is_quiet:
             print(f"actor {actor.name}: {config.machine.num_envs} environments for {cluster.ip}")
-        try:
-            steps = actor.run(stop, lambda step, metrics: None)
-        finally:
-            actor.close()
+        steps = actor.run(stop)
     return {"role": "actor", "actor": actor.name, "task": actor.config.run.task, "steps": steps}
 
 
 def _tell_from_where(run_dir: Path) -> None:
     """Say which checkpoint a run goes on from, and which ones are left out."""
-    from maniple.run.checkpoint import Checkpoints
-
-    checkpoints = Checkpoints(RunFolder(run_dir).checkpoints)
-    found = checkpoints.latest()
+    found, torn = Checkpoints(RunFolder(run_dir).checkpoints).latest_and_torn()
     if found is not None:
-        for complaint in checkpoints.complaints():
+        for complaint in torn:
             print(f"{complaint}; it is left out.", file=sys.stderr)
         print(f"Going on from {found.path}.", file=sys.stderr)
-    elif not checkpoints.complaints():
+    elif not torn:
         print(f"{run_dir} holds no checkpoint yet: a new run begins.", file=sys.stderr)
 
 
@@ -212,17 +204,8 @@ def _number(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def _value_of(words: Sequence[str], flag: str) -> str | None:
-    """Read one option ahead of all others, with dashes or underscores."""
-    for k, word in enumerate(words):
-        head, equals, tail = word.partition("=")
-        if head.replace("_", "-") == f"--{flag}":
-            return tail if equals else (words[k + 1] if k + 1 < len(words) else None)
-    return None
-
-
 def _seed_in(words: Sequence[str]) -> int:
-    seed = _value_of(words, "seed") or ""
+    seed = value_of(words, "--seed") or ""
     return int(seed) if seed.isdigit() else 0
 
 

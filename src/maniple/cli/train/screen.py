@@ -62,17 +62,15 @@ class Screen:
             self._has_begun = True
             self._begin()
             return
-        rate = metrics.get("clock/steps_per_s", 0.0)
-        left_s = self._left_s(step, metrics)
         line = (
             f"{step:,}",
             _percent(metrics.get("success")),
             _percent(metrics.get("train_success")),
             _number(metrics.get("train_return")),
-            f"{rate:,.0f}",
+            f"{metrics.get('clock/steps_per_s', 0.0):,.0f}",
             f"{metrics.get('clock/updates_per_s', 0.0):,.0f}",
             f"{metrics.get('replay', 0):,.0f}",
-            _duration(left_s),
+            _duration(self._left_s(step, metrics)),
         )
         if self._lines and self._lines[-1][0] == line[0]:
             return
