@@ -288,7 +288,7 @@ def judge(options: argparse.Namespace) -> None:
     imagined = WorldModelEnv(teacher.model, real.layout, real.action_spec, starts, rows, steps)
     for name, (make, degrees) in FAMILIES.items():
         inside, outside = [], []
-        for degree in np.linspace(*degrees, options.policies):
+        for degree in np.linspace(degrees[0], degrees[1], options.policies):
             scores = []
             for envs in (real, imagined):
                 act = make(config.environment.task, rows, float(degree), envs.action_spec)
