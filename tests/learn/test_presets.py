@@ -72,3 +72,13 @@ def test_the_default_that_help_shows_may_be_typed():
 
     words = ["--task", "push_button", "--demo-path", "None"]
     assert defaults("train bc", words).config == defaults("train bc", words[:2]).config
+
+
+def test_of_a_flag_that_is_repeated_the_last_counts():
+    """As argparse has it: the preset must be that of the task that is trained."""
+    from maniple.cli.train.words import value_of
+
+    words = ["--task", "so101/Reach-v0", "--seed=1", "--task=panda/OpenDrawer-v0"]
+    assert value_of(words, "--task") == "panda/OpenDrawer-v0"
+    assert value_of(words, "--seed") == "1"
+    assert value_of(words, "--backend") is None
