@@ -35,9 +35,6 @@ RATE_PART = 0.3
 """Part of the teacher's learning rate with which it goes on."""
 LEAST_PRIORITY = 0.1
 POOL_EVERY = 4
-RANDOM_EVERY = 4
-"""Of so many rounds one is played at random: an explorer's plans are smooth, and a model that never
-saw arms tremble is wrong about them."""
 
 
 class Adversary(PhaseLearner):
@@ -76,15 +73,13 @@ class Adversary(PhaseLearner):
         self._step_errors = self._step_costs = np.zeros((0, 0), np.float32)
 
     @property
-    def noise(self) -> str:
-        """Which noise plays the next round instead of the explorer; empty: none."""
-        if self.episodes < self._adversarial.warm_up:
-            return "pink"
-        return "random" if self.episodes % RANDOM_EVERY == 1 else ""
+    def is_warming_up(self) -> bool:
+        """Whether noise still plays instead of the explorer."""
+        return self.episodes < self._adversarial.warm_up
 
     def begin(self) -> None:
         """A round begins: choose which explorer plays it."""
-        self._noise_plays = bool(self.noise)
+        self._noise_plays = self.is_warming_up
         self.explorer.begin(self._seed * 100_003 + self.episodes)
         if isinstance(self.explorer, MpcExplorer):
             self.explorer.constraint = self._adversarial.constraint

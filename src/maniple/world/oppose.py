@@ -86,10 +86,10 @@ def train(
 
 
 def _round(config: WorldConfig, source: LiveSource, learner: Adversary):
-    """Let the explorer, or noise, play one round."""
+    """Let noise, later the explorer, play one round."""
     player = learner.explorer
-    if learner.noise:
-        player = make_player(config, source.envs, learner.episodes, learner.noise)
+    if learner.is_warming_up:
+        player = make_player(config, source.envs, learner.episodes, "pink")
     seed = round_seed(config, learner.episodes + 50_000)
     steps, names = config.training.steps_per_episode, source.shapes.names
     return play(source.envs, player, steps, seed, names, learner.watch).episodes()
