@@ -126,13 +126,17 @@ constexpr int CHUNK = 128;
 constexpr int MAX_LIGHTS = 8;
 constexpr int GRADIENTS = 16;
 
+// What is kept of still Gaussians: enough for colours, for depth and labels too, or for surfaces of
+// another renderer among them.
+enum LayerKind { COLOURS, DETAILS, AROUND_SOLID };
+
 struct StillLayer;
 struct Scratch;
 
 #define DECLARE_KERNEL(name)                                                                   \
   namespace name {                                                                             \
   void draw(const Cloud&, const View&, const Picture&, Scratch&, const StillLayer*, int64_t*); \
-  void build(const Cloud&, const View&, Scratch&, StillLayer&, bool has_details);              \
+  void build(const Cloud&, const View&, Scratch&, StillLayer&, LayerKind);                     \
   void train(const Cloud&, const View&, const Training&, Scratch&);                            \
   }
 DECLARE_KERNEL(lanes8)

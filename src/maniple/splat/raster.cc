@@ -4,6 +4,10 @@
 #include <unordered_map>
 #include <vector>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 #include "descend.h"
 #include "key.h"
 #include "order.h"
@@ -50,17 +54,17 @@ Picture picture_of(const Output& out, int at) {
           (float*)shifted(out.colour, out.colour_stride)};
 }
 
-// Whether a picture shows more than colours.
-bool wants_details(const Output& out) {
-  return out.depth || out.segmentation || out.colour || out.solid_depth;
+LayerKind layer_kind(const Output& out) {
+  if (out.solid_depth) return AROUND_SOLID;
+  return out.depth || out.segmentation || out.colour ? DETAILS : COLOURS;
 }
 
 // All that the still part of a picture depends on.
-LayerKey key_of(const Cloud& cloud, const View& v, int lanes, uint64_t share, bool has_details) {
+LayerKey key_of(const Cloud& cloud, const View& v, int lanes, uint64_t share, LayerKind kind) {
   LayerKey key;
   key.add(&share, sizeof share);
   // A layer is laid out in blocks, whose shape depends on the lanes.
-  const int32_t size[4] = {v.width, v.height, lanes, has_details};
+  const int32_t size[4] = {v.width, v.height, lanes, kind};
   key.add(size, sizeof size);
   key.add(v.pos, 3 * sizeof(double));
   key.add(v.mat, 9 * sizeof(double));
@@ -160,7 +164,7 @@ int render(const Cloud* cloud, const Rows* rows, const Order* order, void* kept)
         const Output& out = order->output[k % order->cameras];
         if (!out.is_still || !order->is_plain[k / order->cameras]) continue;
         const View v = view_of(*rows, *order, out, k / order->cameras);
-        const LayerKey key = key_of(*cloud, v, order->lanes, share, wants_details(out));
+        const LayerKey key = key_of(*cloud, v, order->lanes, share, layer_kind(out));
         Layers::Kept* found = layers->find(key);
         if (!found) {
           found = layers->add(key);
@@ -186,7 +190,8 @@ int render(const Cloud* cloud, const Rows* rows, const Order* order, void* kept)
       const Output& out = order->output[k % order->cameras];
       const View v = view_of(*rows, *order, out, k / order->cameras);
       const auto build = order->lanes == 8 ? lanes8::build : lanes4::build;
-      build(*cloud, v, scratch(), *made.layer, wants_details(out));
+      Scratch building;  // not the thread's own: moving splats need less
+      build(*cloud, v, building, *made.layer, layer_kind(out));
       made.is_built = true;
       if (made.layer->bytes() > share) made.layer.reset();
     }));
@@ -194,6 +199,9 @@ int render(const Cloud* cloud, const Rows* rows, const Order* order, void* kept)
       layers->drop_unbuilt();
       return 1;
     }
+#if defined(__GLIBC__)
+    if (!missing.empty()) malloc_trim(0);  // what layers were built with
+#endif
     pool.run(count, order->threads, safely([&](int k) {
       const Output& out = order->output[k % order->cameras];
       const int at = k / order->cameras;

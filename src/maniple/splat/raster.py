@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from maniple.sim.fast.structs import Field
 from maniple.sim.kernel.library import best_width, load_library
 from maniple.sim.renderer import Pictures, RenderSource
 from maniple.splat.compiled import CompiledScene
-from maniple.splat.reference import Camera, camera_of, draw_reference
 from maniple.splat.structs import (
     KINDS,
     ROW_FIELDS,
@@ -25,6 +24,9 @@ from maniple.splat.structs import (
     Rows,
     Training,
 )  # fmt: skip
+
+if TYPE_CHECKING:
+    from maniple.splat.reference import Camera
 
 LIBRARY = "maniple.splat._raster"
 LAYER_BYTES = 256 << 20
@@ -183,6 +185,8 @@ class Raster:
         )
 
     def _draw_slowly(self, rows, cameras, kinds, out, fields, tints, solid) -> None:
+        from maniple.splat.reference import draw_reference
+
         for k, row in enumerate(rows):
             now = {name: array[row] if has else array for name, (array, has) in fields.items()}
             for camera in cameras:
@@ -199,6 +203,8 @@ class Raster:
 
     def camera(self, row: Mapping[str, NDArray], camera: int, size: tuple[int, int]) -> Camera:
         """Return one of a row's cameras, or the free view for -1."""
+        from maniple.splat.reference import camera_of
+
         if camera < 0:
             view = self.free_view
             return camera_of(np.array(view.pos), np.array(view.mat), float(view.fovy), size)

@@ -33,6 +33,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 #define INLINE_MEMBER inline __attribute__((always_inline))
+#define INLINE_BODY __attribute__((always_inline))  // of a lambda
 
 namespace KERNEL {
 
