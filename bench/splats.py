@@ -200,7 +200,7 @@ def _variants() -> dict[str, Any]:
 def plain_build(folder: Path) -> ctypes.CDLL:
     """Compile the eight-wide kernel for any processor, as a build without dispatch would be."""
     kernel = SPLAT.parent / "sim/kernel"
-    for name in ("lanes.h", "pool.h", "widest.h", "key.h"):
+    for name in ("lanes.h", "pool.h", "widest.h", "key.h", "rows.h"):
         text = (kernel / name).read_text().replace('#pragma GCC target("avx2,fma")', "")
         # Eight lanes by the compiler's own means, without intrinsics of AVX2.
         (folder / name).write_text(text.replace("defined(__x86_64__)", "defined(__none__)"))

@@ -1,4 +1,4 @@
-"""Run a fuzz script on a kernel that is built with AddressSanitizer and UndefinedBehaviorSanitizer."""
+"""Run a fuzz script on a kernel that is built with the sanitizers of addresses and behaviour."""
 
 import subprocess
 import sys

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 
-from maniple.sim.fast.structs import Field, FreeView
+from maniple.sim.kernel.structs import Field, FreeView
 from maniple.splat.structs import (
     CHUNK,
     COLOUR,

@@ -18,15 +18,10 @@
 namespace {
 
 View view_of(const Rows& rows, const Order& order, const Output& out, int at) {
-  const int row = order.row[at], camera = out.camera;
+  const int row = order.row[at];
   View v;
   v.xpos = rows.xpos.row<double>(row);
   v.xmat = rows.xmat.row<double>(row);
-  v.light_xpos = rows.light_xpos.row<double>(row);
-  v.light_xdir = rows.light_xdir.row<double>(row);
-  v.light_ambient = rows.light_ambient.row<float>(row);
-  v.light_diffuse = rows.light_diffuse.row<float>(row);
-  v.light_specular = rows.light_specular.row<float>(row);
   v.tint = rows.tint.at ? rows.tint.row<float>(row) : nullptr;
   v.width = order.width;
   v.height = order.height;
@@ -35,15 +30,7 @@ View view_of(const Rows& rows, const Order& order, const Output& out, int at) {
   v.solid_depth = (const float*)shifted(out.solid_depth, out.solid_depth_stride);
   v.solid_segmentation =
       (const int32_t*)shifted(out.solid_segmentation, out.solid_segmentation_stride);
-  if (camera < 0) {
-    v.pos = order.free_view.pos;
-    v.mat = order.free_view.mat;
-    v.fovy = order.free_view.fovy;
-  } else {
-    v.pos = rows.cam_xpos.row<double>(row) + 3 * camera;
-    v.mat = rows.cam_xmat.row<double>(row) + 9 * camera;
-    v.fovy = rows.cam_fovy.row<double>(row)[camera];
-  }
+  v.set(rows, order.free_view, row, out.camera);
   return v;
 }
 
@@ -66,14 +53,7 @@ LayerKey key_of(const Cloud& cloud, const View& v, int lanes, uint64_t share, La
   // A layer is laid out in blocks, whose shape depends on the lanes.
   const int32_t size[4] = {v.width, v.height, lanes, kind};
   key.add(size, sizeof size);
-  key.add(v.pos, 3 * sizeof(double));
-  key.add(v.mat, 9 * sizeof(double));
-  key.add(&v.fovy, sizeof(double));
-  key.add(v.light_xpos, 3 * cloud.lights * sizeof(double));
-  key.add(v.light_xdir, 3 * cloud.lights * sizeof(double));
-  key.add(v.light_ambient, 3 * cloud.lights * sizeof(float));
-  key.add(v.light_diffuse, 3 * cloud.lights * sizeof(float));
-  key.add(v.light_specular, 3 * cloud.lights * sizeof(float));
+  v.add_to(key, cloud.lights);
   for (int g = 0; g < cloud.groups; g++) {
     if (!cloud.group[g].is_still) continue;
     key.add(v.xpos + 3 * cloud.group[g].body, 3 * sizeof(double));
