@@ -200,7 +200,7 @@ def _variants() -> dict[str, Any]:
 def plain_build(folder: Path) -> ctypes.CDLL:
     """Compile the eight-wide kernel for any processor, as a build without dispatch would be."""
     kernel = SPLAT.parent / "sim/kernel"
-    for name in ("lanes.h", "pool.h", "widest.h", "key.h"):
+    for name in ("lanes.h", "pool.h", "widest.h", "key.h", "rows.h"):
         text = (kernel / name).read_text().replace('#pragma GCC target("avx2,fma")', "")
         # Eight lanes by the compiler's own means, without intrinsics of AVX2.
         (folder / name).write_text(text.replace("defined(__x86_64__)", "defined(__none__)"))
@@ -248,6 +248,7 @@ print(imported - began, time.process_time() - imported,
         done = subprocess.run(order, capture_output=True, text=True, check=True)
         runs.append([float(word) for word in done.stdout.split()])
     imported, first, memory, kept = np.min(runs, 0)
+    workers = {name: min(_worker_memory(name) for _ in range(3)) for name in ("fast", "splat")}
     library = next(SPLAT.glob("_raster*.so"))
     return {
         "extension kB": round(library.stat().st_size / 1e3),
@@ -255,7 +256,28 @@ print(imported - began, time.process_time() - imported,
         "first picture ms": round(1e3 * first),
         "more memory MB": round(memory, 1),
         "of it kept layers MB": round(kept, 1),
+        "PSS of a worker MB": workers,
+        "more than with fast MB": round(workers["splat"] - workers["fast"], 1),
     }
+
+
+def _worker_memory(renderer: str) -> float:
+    """Memory of one of four workers that have drawn, MB."""
+    code = f"""
+import maniple, numpy, psutil
+envs = maniple.make_vec("PiperMobileRobot-v0", num_envs=4, engine="process", workers=4,
+                        renderer="{renderer}")
+envs.reset(seed=0)
+for _ in range(5):
+    envs.step(numpy.zeros(envs.action_space.shape, numpy.float32))
+zygote, = psutil.Process().children()
+workers = [child.memory_full_info().pss for child in zygote.children()]
+print(sum(workers) / len(workers) / 1e6)
+envs.close()
+"""
+    order = [sys.executable, "-c", code]
+    done = subprocess.run(order, capture_output=True, text=True, check=True)
+    return round(float(done.stdout), 1)
 
 
 def compare() -> dict[str, Any]:

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 
-from maniple.sim.fast.structs import Field, FreeView
+from maniple.sim.kernel.structs import Field, FreeView
 from maniple.splat.structs import (
     CHUNK,
     COLOUR,
@@ -115,6 +115,8 @@ def one(library, rng, layers, lanes):
         keep.append(rng.normal(size=(rows, labels, 6)).astype(np.float32))
         table.tint = Field.of(keep[-1], True)
     height, width = (int(n) for n in rng.integers(1, 40, 2))
+    if rng.random() < 0.05:
+        width = int(rng.integers(100, 700))  # more than 64 blocks of pixels in a row
     outputs = (Output * 2)()
     pictures = []
     has_solid = rng.random() < 0.3

@@ -18,6 +18,8 @@ from maniple.splat.structs import ROW_FIELDS
 pytestmark = pytest.mark.skipif(compiled_library() is None, reason="it was not compiled")
 
 SKY = ((0.2, 0.3, 0.4), (0.5, 0.6, 0.9), (0.9, 0.8, 0.7))
+WIDE = (24, 530)
+"""More than 64 blocks of pixels in a row."""
 TURNED = [np.sqrt(0.5), 0, np.sqrt(0.5), 0, 0, 0.5, 0.2, 1, 0, 0, 0]
 SHAPES = {"rgb": 3, "colour": 4}
 DTYPES = {"rgb": np.uint8, "depth": np.float32, "segmentation": np.int32, "colour": np.float32}
@@ -67,7 +69,7 @@ def test_it_draws_what_the_reference_draws(name, lanes):
     scene, source = SCENES[name]()
     if lanes > compiled_library().kernel_widest():
         pytest.skip("this processor cannot do that")
-    for camera, size in ((0, (96, 96)), (2, (61, 83))):
+    for camera, size in ((0, (96, 96)), (2, (61, 83)), (0, WIDE)):
         kinds = ("colour", "depth", "segmentation")
         colour, depth, labels = draw(scene, source, camera, size, kinds, lanes=lanes)
         wanted = reference(scene, source, camera, size)
@@ -79,13 +81,14 @@ def test_it_draws_what_the_reference_draws(name, lanes):
         assert np.mean(labels != wanted["segmentation"]) < 1e-3
 
 
+@pytest.mark.parametrize("size", [(96, 96), WIDE], ids=str)
 @pytest.mark.parametrize("name", SCENES)
-def test_what_is_kept_changes_nothing_that_can_be_seen(name):
+def test_what_is_kept_changes_nothing_that_can_be_seen(name, size):
     scene, source = SCENES[name]()
     scene2, _ = SCENES[name]()
     kinds = ("rgb", "depth", "segmentation")
-    full = draw(scene, source, 0, (96, 96), kinds)
-    kept = draw(scene2, source, 0, (96, 96), kinds, layer_bytes=64 << 20)
+    full = draw(scene, source, 0, size, kinds)
+    kept = draw(scene2, source, 0, size, kinds, layer_bytes=64 << 20)
     assert psnr(full[0] / 255, kept[0] / 255) > 70
     assert np.median(np.abs(full[1] - kept[1])) < 1e-4
     assert np.mean(full[2] != kept[2]) < 5e-3

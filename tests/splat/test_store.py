@@ -10,7 +10,7 @@ from maniple.cli.splat.subject import load_subject
 from maniple.core.errors import BadConfig
 from maniple.sim.render_source import DataSource
 from maniple.sim.renderer import make_renderer, render_still
-from maniple.splat import store
+from maniple.splat import making, store
 from maniple.splat.fit import FitConfig
 from maniple.splat.raster import compiled_library
 from maniple.splat.scene import Scene, read_scene
@@ -52,10 +52,10 @@ def test_another_look_is_another_scene():
 def test_a_scene_is_made_once(tmp_path, monkeypatch):
     """The first picture makes it, the second finds it."""
     monkeypatch.setenv(store.CACHE_VARIABLE, str(tmp_path))
-    make = store.make_scene
-    monkeypatch.setattr(store, "TRAINING_POSES", 4)
+    make = making.make_scene
+    monkeypatch.setattr(making, "TRAINING_POSES", 4)
     monkeypatch.setattr(
-        store, "make_scene", lambda model, seen, tell: make(model, seen, 400, FitConfig(60, 400))
+        making, "make_scene", lambda model, seen, tell: make(model, seen, 400, FitConfig(60, 400))
     )
     model, data = model_and_data()
     source = DataSource(model, data)
@@ -64,7 +64,7 @@ def test_a_scene_is_made_once(tmp_path, monkeypatch):
     first = render_still(renderer, 0, 0, 32, 32)
     path = find_scene(model)
     assert path is not None and path.parent.parent == tmp_path
-    monkeypatch.setattr(store, "make_scene", None)
+    monkeypatch.setattr(making, "make_scene", None)
     again = render_still(make_renderer("splat", source, (32, 32)), 0, 0, 32, 32)
     assert np.array_equal(first, again)
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.sim.fast.scene import SceneArrays
-from maniple.sim.fast.structs import address
 from maniple.sim.fast.support import geom_colours, still_bodies
+from maniple.sim.kernel.structs import address
 from maniple.splat.cloud import MODES, Cloud, turns
 from maniple.splat.scene import Scene, find_geom
 from maniple.splat.structs import (

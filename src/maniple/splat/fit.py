@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from maniple.core.errors import ManipleError
 from maniple.sim.fast.scene import free_view
-from maniple.sim.fast.structs import Field
 from maniple.sim.kernel.library import HOW_TO_BUILD, best_width
+from maniple.sim.kernel.structs import Field
 from maniple.sim.renderer import RenderSource
 from maniple.splat.cloud import Cloud, quats_of, turns
 from maniple.splat.compiled import CompiledScene

@@ -10,7 +10,7 @@
 // kernel_widest() never chooses it here.
 namespace lanes8 {
 void draw(const Cloud&, const View&, const Picture&, Scratch&, const StillLayer*, int64_t*) {}
-void build(const Cloud&, const View&, Scratch&, StillLayer&, bool) {}
+void build(const Cloud&, const View&, Scratch&, StillLayer&, LayerKind) {}
 void train(const Cloud&, const View&, const Training&, Scratch&) {}
 }  // namespace lanes8
 #endif

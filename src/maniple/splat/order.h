@@ -3,16 +3,7 @@
 
 #include <cstdint>
 
-// One array that all rows share (stride 0) or that has a part for each row.
-struct Field {
-  const void* at;
-  int64_t stride;  // bytes from one row to the next
-
-  template <class T>
-  const T* row(int row) const {
-    return (const T*)((const char*)at + stride * row);
-  }
-};
+#include "rows.h"
 
 enum Flag { IS_LIT = 1, IS_ANTIALIASED = 2, IS_TWO_SIDED = 4 };
 
@@ -78,10 +69,6 @@ struct Output {
   int64_t solid_rgb_stride, solid_depth_stride, solid_segmentation_stride;
 };
 
-struct FreeView {
-  double pos[3], mat[9], fovy;
-};
-
 struct Order {
   int32_t rows, cameras, width, height, threads, lanes;
   const int32_t* row;
@@ -92,11 +79,9 @@ struct Order {
 };
 
 // One picture to draw, with the pointers of its row.
-struct View {
-  const double *xpos, *xmat, *pos, *mat;
-  double fovy;
-  const double *light_xpos, *light_xdir;
-  const float *light_ambient, *light_diffuse, *light_specular, *tint;
+struct View : CameraAndLights {
+  const double *xpos, *xmat;
+  const float* tint;
   int32_t width, height;
   const uint8_t* solid_rgb;
   const float* solid_depth;
@@ -126,13 +111,17 @@ constexpr int CHUNK = 128;
 constexpr int MAX_LIGHTS = 8;
 constexpr int GRADIENTS = 16;
 
+// What is kept of still Gaussians: enough for colours, for depth and labels too, or for surfaces of
+// another renderer among them.
+enum LayerKind { COLOURS, DETAILS, AROUND_SOLID };
+
 struct StillLayer;
 struct Scratch;
 
 #define DECLARE_KERNEL(name)                                                                   \
   namespace name {                                                                             \
   void draw(const Cloud&, const View&, const Picture&, Scratch&, const StillLayer*, int64_t*); \
-  void build(const Cloud&, const View&, Scratch&, StillLayer&, bool has_details);              \
+  void build(const Cloud&, const View&, Scratch&, StillLayer&, LayerKind);                     \
   void train(const Cloud&, const View&, const Training&, Scratch&);                            \
   }
 DECLARE_KERNEL(lanes8)

@@ -4,6 +4,10 @@
 #include <unordered_map>
 #include <vector>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 #include "descend.h"
 #include "key.h"
 #include "order.h"
@@ -14,15 +18,10 @@
 namespace {
 
 View view_of(const Rows& rows, const Order& order, const Output& out, int at) {
-  const int row = order.row[at], camera = out.camera;
+  const int row = order.row[at];
   View v;
   v.xpos = rows.xpos.row<double>(row);
   v.xmat = rows.xmat.row<double>(row);
-  v.light_xpos = rows.light_xpos.row<double>(row);
-  v.light_xdir = rows.light_xdir.row<double>(row);
-  v.light_ambient = rows.light_ambient.row<float>(row);
-  v.light_diffuse = rows.light_diffuse.row<float>(row);
-  v.light_specular = rows.light_specular.row<float>(row);
   v.tint = rows.tint.at ? rows.tint.row<float>(row) : nullptr;
   v.width = order.width;
   v.height = order.height;
@@ -31,15 +30,7 @@ View view_of(const Rows& rows, const Order& order, const Output& out, int at) {
   v.solid_depth = (const float*)shifted(out.solid_depth, out.solid_depth_stride);
   v.solid_segmentation =
       (const int32_t*)shifted(out.solid_segmentation, out.solid_segmentation_stride);
-  if (camera < 0) {
-    v.pos = order.free_view.pos;
-    v.mat = order.free_view.mat;
-    v.fovy = order.free_view.fovy;
-  } else {
-    v.pos = rows.cam_xpos.row<double>(row) + 3 * camera;
-    v.mat = rows.cam_xmat.row<double>(row) + 9 * camera;
-    v.fovy = rows.cam_fovy.row<double>(row)[camera];
-  }
+  v.set(rows, order.free_view, row, out.camera);
   return v;
 }
 
@@ -50,26 +41,19 @@ Picture picture_of(const Output& out, int at) {
           (float*)shifted(out.colour, out.colour_stride)};
 }
 
-// Whether a picture shows more than colours.
-bool wants_details(const Output& out) {
-  return out.depth || out.segmentation || out.colour || out.solid_depth;
+LayerKind layer_kind(const Output& out) {
+  if (out.solid_depth) return AROUND_SOLID;
+  return out.depth || out.segmentation || out.colour ? DETAILS : COLOURS;
 }
 
 // All that the still part of a picture depends on.
-LayerKey key_of(const Cloud& cloud, const View& v, int lanes, uint64_t share, bool has_details) {
+LayerKey key_of(const Cloud& cloud, const View& v, int lanes, uint64_t share, LayerKind kind) {
   LayerKey key;
   key.add(&share, sizeof share);
   // A layer is laid out in blocks, whose shape depends on the lanes.
-  const int32_t size[4] = {v.width, v.height, lanes, has_details};
+  const int32_t size[4] = {v.width, v.height, lanes, kind};
   key.add(size, sizeof size);
-  key.add(v.pos, 3 * sizeof(double));
-  key.add(v.mat, 9 * sizeof(double));
-  key.add(&v.fovy, sizeof(double));
-  key.add(v.light_xpos, 3 * cloud.lights * sizeof(double));
-  key.add(v.light_xdir, 3 * cloud.lights * sizeof(double));
-  key.add(v.light_ambient, 3 * cloud.lights * sizeof(float));
-  key.add(v.light_diffuse, 3 * cloud.lights * sizeof(float));
-  key.add(v.light_specular, 3 * cloud.lights * sizeof(float));
+  v.add_to(key, cloud.lights);
   for (int g = 0; g < cloud.groups; g++) {
     if (!cloud.group[g].is_still) continue;
     key.add(v.xpos + 3 * cloud.group[g].body, 3 * sizeof(double));
@@ -160,7 +144,7 @@ int render(const Cloud* cloud, const Rows* rows, const Order* order, void* kept)
         const Output& out = order->output[k % order->cameras];
         if (!out.is_still || !order->is_plain[k / order->cameras]) continue;
         const View v = view_of(*rows, *order, out, k / order->cameras);
-        const LayerKey key = key_of(*cloud, v, order->lanes, share, wants_details(out));
+        const LayerKey key = key_of(*cloud, v, order->lanes, share, layer_kind(out));
         Layers::Kept* found = layers->find(key);
         if (!found) {
           found = layers->add(key);
@@ -186,7 +170,8 @@ int render(const Cloud* cloud, const Rows* rows, const Order* order, void* kept)
       const Output& out = order->output[k % order->cameras];
       const View v = view_of(*rows, *order, out, k / order->cameras);
       const auto build = order->lanes == 8 ? lanes8::build : lanes4::build;
-      build(*cloud, v, scratch(), *made.layer, wants_details(out));
+      Scratch building;  // not the thread's own: moving splats need less
+      build(*cloud, v, building, *made.layer, layer_kind(out));
       made.is_built = true;
       if (made.layer->bytes() > share) made.layer.reset();
     }));
@@ -194,6 +179,9 @@ int render(const Cloud* cloud, const Rows* rows, const Order* order, void* kept)
       layers->drop_unbuilt();
       return 1;
     }
+#if defined(__GLIBC__)
+    if (!missing.empty()) malloc_trim(0);  // what layers were built with
+#endif
     pool.run(count, order->threads, safely([&](int k) {
       const Output& out = order->output[k % order->cameras];
       const int at = k / order->cameras;

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maniple.sim.fast.scene import free_view
-from maniple.sim.fast.structs import Field
-from maniple.sim.kernel.library import best_width, load_library
+from maniple.sim.kernel.caller import DTYPES, Copies, KernelCaller, declare_layers, point_output
+from maniple.sim.kernel.library import load_library
+from maniple.sim.kernel.structs import Field
 from maniple.sim.renderer import Pictures, RenderSource
 from maniple.splat.compiled import CompiledScene
-from maniple.splat.reference import Camera, camera_of, draw_reference
 from maniple.splat.structs import (
     KINDS,
     ROW_FIELDS,
@@ -26,6 +26,9 @@ from maniple.splat.structs import (
     Training,
 )  # fmt: skip
 
+if TYPE_CHECKING:
+    from maniple.splat.reference import Camera
+
 LIBRARY = "maniple.splat._raster"
 LAYER_BYTES = 256 << 20
 """So much is kept of what does not move, per renderer."""
@@ -35,14 +38,13 @@ all are drawn like cameras that move: a layer that had to be made anew each time
 COMPILED = ("avx2", "baseline")
 """Variants that need nothing of a scene but its compiled arrays."""
 STAGES = ("project", "sort", "blend", "finish")
-_DTYPES = {"rgb": np.uint8, "depth": np.float32, "segmentation": np.int32, "colour": np.float32}
 _LIGHTS = ("light_ambient", "light_diffuse", "light_specular", "cam_fovy")
 
 Solid = Mapping[tuple[int, str], NDArray]
 """Pictures of another renderer, by camera and kind."""
 
 
-class Raster:
+class Raster(KernelCaller):
     """Draws a compiled scene in the places that a source's rows have now."""
 
     def __init__(
@@ -58,32 +60,12 @@ class Raster:
         self.scene = scene
         self._source = source
         self.free_view = free_view(scene.model)
-        self._library = compiled_library()
-        self._layers: int | None = None
         self._layer_bytes = layer_bytes
-        self._rows = Rows()
-        self._known: dict[str, NDArray] = {}
         # A camera that is put elsewhere in every row would need a layer for each.
         moved = (source.field(name)[1] for name in ("cam_pos", "cam_quat"))
         self._cameras_still = scene.surroundings.cameras_still & (not any(moved))
-        if self._library is not None:
-            self._struct = scene.struct()
-            self.lanes = best_width(self._library)
-            self._layers = self._library.layers_new(layer_bytes) if layer_bytes else None
-
-    @property
-    def variant(self) -> str:
-        """Which implementation draws: 'avx2', 'baseline' or 'numpy'."""
-        if self._library is None:
-            return "numpy"
-        return "avx2" if self.lanes == 8 else "baseline"
-
-    @property
-    def kept_bytes(self) -> int:
-        """Memory that kept layers take."""
-        if self._library is None or self._layers is None:
-            return 0
-        return self._library.layers_bytes(self._layers)
+        super().__init__(compiled_library(), Rows(), layer_bytes)
+        self._struct = scene.struct()
 
     def render(
         self,
@@ -112,11 +94,7 @@ class Raster:
         if self._library is None:
             self._draw_slowly(rows, cameras, kinds, out, fields, tints, solid)
             return
-        for name, (array, has_rows) in fields.items():
-            # Asking numpy where an array is takes longer than drawing a small picture.
-            if self._known.get(name) is not array:
-                self._known[name] = array
-                setattr(self._rows, name, Field.of(array, has_rows))
+        self._point_at(fields)
         is_plain = np.ones(len(rows), np.uint8)
         self._rows.tint = Field(None, 0)
         if tints is not None:
@@ -134,10 +112,9 @@ class Raster:
     def _call(
         self, rows, cameras, kinds, out, solid, is_plain, can_keep, nanoseconds
     ) -> None:  # fmt: skip
-        assert self._library is not None
         numbers = np.ascontiguousarray(rows, np.int32)
         outputs = (Output * len(cameras))()
-        copies: list[tuple[NDArray, NDArray]] = []
+        copies: Copies = []
         keep_alive: list[NDArray] = []
         height, width = out[cameras[0], kinds[0]].shape[1:3]
         still = [camera < 0 or bool(self._cameras_still[camera]) for camera in cameras]
@@ -146,26 +123,14 @@ class Raster:
         for output, camera, stands in zip(outputs, cameras, still, strict=True):
             output.camera = camera
             output.is_still = int(stands and can_keep)
-            for kind in kinds:
-                array = out[camera, kind]
-                if not _is_ready(array, kind):
-                    copies.append((array, np.empty(array.shape, _DTYPES[kind])))
-                    array = copies[-1][1]
-                setattr(output, kind, array.ctypes.data)
-                setattr(output, f"{kind}_stride", array.strides[0])
+            point_output(output, kinds, [out[camera, kind] for kind in kinds], copies)
             for kind in KINDS[:3] if solid else ():
-                array = np.ascontiguousarray(solid[camera, kind], _DTYPES[kind])
+                array = np.ascontiguousarray(solid[camera, kind], DTYPES[kind])
                 keep_alive.append(array)
                 setattr(output, f"solid_{kind}", array.ctypes.data)
                 setattr(output, f"solid_{kind}_stride", array.strides[0])
         order = self._order(numbers, outputs, is_plain, width, height, nanoseconds)
-        failed = self._library.render(
-            ctypes.byref(self._struct), ctypes.byref(self._rows), ctypes.byref(order), self._layers
-        )
-        if failed:
-            raise MemoryError(f"There is no memory for pictures of {width} x {height}.")
-        for array, copied in copies:
-            array[...] = copied
+        self._draw(self._struct, order, copies)
 
     def _order(self, numbers, outputs, is_plain, width, height, nanoseconds) -> Order:
         return Order(
@@ -183,6 +148,8 @@ class Raster:
         )
 
     def _draw_slowly(self, rows, cameras, kinds, out, fields, tints, solid) -> None:
+        from maniple.splat.reference import draw_reference
+
         for k, row in enumerate(rows):
             now = {name: array[row] if has else array for name, (array, has) in fields.items()}
             for camera in cameras:
@@ -199,21 +166,13 @@ class Raster:
 
     def camera(self, row: Mapping[str, NDArray], camera: int, size: tuple[int, int]) -> Camera:
         """Return one of a row's cameras, or the free view for -1."""
+        from maniple.splat.reference import camera_of
+
         if camera < 0:
             view = self.free_view
             return camera_of(np.array(view.pos), np.array(view.mat), float(view.fovy), size)
         fovy = float(row["cam_fovy"][camera])
         return camera_of(row["cam_xpos"][camera], row["cam_xmat"][camera], fovy, size)
-
-    def close(self) -> None:
-        """Free the kept layers."""
-        if self._library is not None and self._layers is not None:
-            self._library.layers_free(self._layers)
-            self._layers = None
-
-    def __del__(self) -> None:
-        if getattr(self, "_layers", None) is not None:
-            self.close()
 
 
 def finished(drawn: Mapping[str, NDArray], kind: str) -> NDArray:
@@ -234,15 +193,5 @@ def compiled_library() -> Any:
         library.train.argtypes = [*scene, pointer(Order), pointer(Training)]
         library.descend.argtypes = [pointer(Descent)]
         library.descend.restype = None
-        library.layers_new.argtypes = [ctypes.c_int64]
-        library.layers_new.restype = ctypes.c_void_p
-        library.layers_free.argtypes = [ctypes.c_void_p]
-        library.layers_free.restype = None
-        library.layers_bytes.argtypes = [ctypes.c_void_p]
-        library.layers_bytes.restype = ctypes.c_int64
+        declare_layers(library)
     return library
-
-
-def _is_ready(array: NDArray, kind: str) -> bool:
-    has_type = array.dtype == _DTYPES[kind] and array.flags.writeable
-    return has_type and array[0].flags.c_contiguous and array.strides[0] >= 0

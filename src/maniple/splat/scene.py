@@ -29,6 +29,9 @@ SCENE_KEYS = ("format", "clouds", "background")
 Geom = tuple[str, int]
 """A body's name, and which of its geoms; -1: none of them."""
 
+IN_PLACE = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), 1.0, (1.0, 1.0, 1.0))
+"""Position, turn, scale and gain of a cloud that is used as it is."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -57,6 +60,8 @@ class Part:
 
     def placed(self) -> Cloud:
         """Return the cloud in the frame of its bodies."""
+        if (self.pos, self.quat_wxyz, self.scale, self.gain) == IN_PLACE:
+            return self.cloud
         cloud, turn = self.cloud, turns(np.array(self.quat_wxyz))
         rgb = cloud.sh.astype(np.float64) * self.gain
         # A colour is 0.5 plus harmonics: the gain is of the sum.

@@ -15,15 +15,22 @@ struct alignas(64) Splat {
   int16_t x0, x1, y0, y1;  // pixels that it may cover
 };
 
-// One still Gaussian in one pixel, with what is in front of it.
+// One still Gaussian in one pixel, with what is in front of it, in numbers of 16 bits: they are off
+// by less than a hundredth of a shade, and a layer has half a million.
 struct Fragment {
-  float near;  // inverse depth of the Gaussian: what fragments are sorted by
-  float transmittance, red, green, blue;  // in front of it
+  uint16_t near;  // how near the Gaussian is, in steps of the layer; 0: behind all
+  uint16_t red, green, blue, root;  // in front of it; the root is that of the transmittance
 };
 
 // What pictures of more than colours need of a fragment.
 struct Detail {
   float depth;  // in front of it
+  int32_t label;
+};
+
+// A fragment among which another renderer's surfaces are shown, which takes differences of sums.
+struct ExactFragment {
+  float near, transmittance, red, green, blue, depth;  // the last five: in front of it
   int32_t label;
   float near_here;  // inverse depth of its surface in this pixel
 };
@@ -63,23 +70,27 @@ struct Scratch {
   Buffer<int32_t> source;
   Buffer<float> shade;
   Buffer<char> blocks;
-  Buffer<uint8_t> is_done;
+  Buffer<uint64_t> open;
   Buffer<float> image;
 };
 
 // What does not move, through a camera that does not move either.
 struct StillLayer {
   int32_t width = 0, height = 0, across = 0, down = 0;  // the last two in blocks
-  Buffer<Fragment> fragments;  // of each pixel, the nearest first; the last one is behind all
-  Buffer<Detail> details;      // of each fragment; empty where only colours are wanted
-  Buffer<uint32_t> start;      // of each pixel, block by block
-  // Of each block, what all its fragments come to, and the inverse depth of the first ones.
+  // Of each pixel, the nearest first; the last one is behind all.
+  Buffer<Fragment> fragments;
+  Buffer<Detail> details;        // of each fragment; empty where only colours are wanted
+  Buffer<ExactFragment> exact;   // instead of both, around solid surfaces
+  Buffer<uint32_t> start;        // of each pixel, block by block
+  uint32_t farthest = 0, coarse = 0;  // bits of the smallest inverse depth; bits left out of a step
+  float colour_step = 0.0f;
+  // Of each block, what all its fragments come to, and how near the first ones are.
   Buffer<char> totals;
   Buffer<uint8_t> rgb;
   Buffer<float> depth, colour;
   Buffer<int32_t> segmentation;
   size_t bytes() const {
-    return fragments.bytes() + details.bytes() + start.bytes() + totals.bytes() + rgb.bytes() +
-           depth.bytes() + colour.bytes() + segmentation.bytes();
+    return fragments.bytes() + details.bytes() + exact.bytes() + start.bytes() + totals.bytes() +
+           rgb.bytes() + depth.bytes() + colour.bytes() + segmentation.bytes();
   }
 };

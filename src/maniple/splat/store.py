@@ -15,18 +15,10 @@ from maniple.core.errors import BadConfig, ManipleError
 from maniple.core.flock import lock_file
 from maniple.sim.fast.support import geom_colours, visible_geoms
 from maniple.sim.renderer import RenderSource
-from maniple.splat.bake import GAUSSIANS, bake
-from maniple.splat.fit import FitConfig, fit
-from maniple.splat.poses import Moment, PoseSource, draw_moments
 from maniple.splat.scene import Scene, read_scene, write_scene
-from maniple.splat.views import Views, draw_views
 
 SHIPPED = Path(__file__).parent / "scenes"
 CACHE_VARIABLE = "MANIPLE_CACHE"
-TRAINING_POSES, TRAINING_SIZE = 72, (128, 128)
-FIRST_PART = 0.25
-"""So many of the Gaussians are there from the beginning; the others come where they are needed."""
-MOST_SEEN = 64
 KEY_LENGTH = 12
 
 Tell = Callable[[int], None]
@@ -93,6 +85,9 @@ def looks(model: mujoco.MjModel) -> str:
 
 def make_and_keep(source: RenderSource) -> Path:
     """Make the scene of a source's model, unless another process does so meanwhile."""
+    # Hardly anybody needs it: not in the memory of every worker.
+    from maniple.splat.making import STEPS, make_scene, seen_in
+
     folder = cache_folder()
     path = folder / scene_name(source.model)
     with _told(folder):
@@ -101,36 +96,9 @@ def make_and_keep(source: RenderSource) -> Path:
     with lock:
         lock_file(lock)
         if not path.is_file():
-            with _progress(f"Splats of {model_name(source.model)}", FitConfig.steps) as tell:
+            with _progress(f"Splats of {model_name(source.model)}", STEPS) as tell:
                 write_scene(make_scene(source.model, seen_in(source), tell=tell), path)
     return path
-
-
-def make_scene(
-    model: mujoco.MjModel,
-    seen: list[Moment],
-    count: int = GAUSSIANS,
-    config: FitConfig | None = None,
-    tell: Tell | None = None,
-) -> Scene:
-    """Bake a model and refine it, from states around those that were seen."""
-    config = config or FitConfig(count=count)
-    source, views = training_views(model, seen)
-    baked = bake(model, source, views, int(FIRST_PART * count))
-    return fit(baked, source, views, config, tell)
-
-
-def training_views(model: mujoco.MjModel, seen: list[Moment]) -> tuple[PoseSource, Views]:
-    """Draw a model in states around those that were seen, through its cameras."""
-    source = PoseSource(model, draw_moments(model, seen, TRAINING_POSES), jitter_seed=1)
-    return source, draw_views(source, len(source), TRAINING_SIZE)
-
-
-def seen_in(source: RenderSource) -> list[Moment]:
-    """Return the states of a source's rows."""
-    xpos, has_rows = source.field("xpos")
-    rows = min(len(xpos), MOST_SEEN) if has_rows else 1
-    return [Moment.of(source.load(row)[1]) for row in range(rows)]
 
 
 def cache_folder() -> Path:

@@ -7,7 +7,7 @@ from ctypes import c_float, c_int32, c_int64, c_void_p
 
 import numpy as np
 
-from maniple.sim.fast.structs import Field, FreeView
+from maniple.sim.kernel.structs import Field, FreeView
 
 IS_LIT, IS_ANTIALIASED, IS_TWO_SIDED = 1, 2, 4
 CHUNK = 128

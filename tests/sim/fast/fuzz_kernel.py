@@ -8,16 +8,8 @@ import sys
 
 import numpy as np
 
-from maniple.sim.fast.structs import (
-    POINTERS,
-    ROW_FIELDS,
-    Field,
-    Order,
-    Output,
-    Rows,
-    Scene,
-    address,
-)
+from maniple.sim.fast.structs import POINTERS, ROW_FIELDS, Order, Output, Rows, Scene
+from maniple.sim.kernel.structs import Field, address
 
 TYPES = (0, 2, 3, 4, 5, 6)
 ODD = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, 1e38, -1e38, 1e300, -1.0])

@@ -24,7 +24,7 @@ def skip_what_the_processor_cannot(request):
 def drawn(model, size, lanes=None, quality="lean", layer_bytes=0, tolerance=None):
     """Pictures of a model at rest, by the kernel."""
     tool, camera = FastRenderer(source_of(model), size, quality, layer_bytes), 0
-    tool._lanes = lanes or tool._lanes
+    tool.lanes = lanes or tool.lanes
     tool._tolerance = tool._tolerance if tolerance is None else tolerance
     out = pictures(1, *size, camera)
     tool.render([0], [camera], KINDS, out)
@@ -156,7 +156,7 @@ def test_any_size(lanes, quality, size):
     """Widths that no vector divides, and not a byte beyond the picture."""
     model = random_scene(np.random.default_rng(8), geoms=20)
     tool = FastRenderer(source_of(model), size, quality)
-    tool._lanes, tool._tolerance = lanes, EVERYWHERE
+    tool.lanes, tool._tolerance = lanes, EVERYWHERE
     height, width = size
     room = np.full(height * width * 3 + 64, 123, np.uint8)
     rgb = room[: height * width * 3].reshape(1, height, width, 3)

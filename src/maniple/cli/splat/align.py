@@ -39,9 +39,9 @@ def run(options: Options) -> dict[str, Any]:
     from maniple.cli.splat.subject import load_subject
     from maniple.splat.align import align, match_colours, placed, read_references
     from maniple.splat.files import read_cloud
+    from maniple.splat.making import TRAINING_SIZE
     from maniple.splat.poses import PoseSource
     from maniple.splat.scene import Part, Scene, check_target, write_scene
-    from maniple.splat.store import TRAINING_SIZE
     from maniple.splat.views import draw_views, sky_of
 
     check_target(options.out, options.cloud)

@@ -31,9 +31,9 @@ def run(options: Options) -> dict[str, Any]:
     from maniple.cli.splat.likeness import held_out, show
     from maniple.cli.splat.subject import load_subject
     from maniple.splat.bake import bake
+    from maniple.splat.making import training_views
     from maniple.splat.quality import likeness
     from maniple.splat.scene import check_target, write_scene
-    from maniple.splat.store import training_views
 
     check_target(options.out)
     model, seen = load_subject(options.subject)

@@ -53,9 +53,10 @@ def _fit_task(options: Options) -> dict[str, Any]:
     from maniple.cli.splat.subject import load_subject
     from maniple.splat.bake import bake
     from maniple.splat.fit import FitConfig, fit
+    from maniple.splat.making import FIRST_PART, training_views
     from maniple.splat.quality import likeness
     from maniple.splat.scene import SUFFIXES, check_target, write_scene
-    from maniple.splat.store import FIRST_PART, cache_folder, scene_name, training_views
+    from maniple.splat.store import cache_folder, scene_name
 
     model, seen = load_subject(options.subject, options.seed)
     out = options.out or cache_folder()

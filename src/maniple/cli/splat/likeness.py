@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from maniple.cli.splat.subject import load_subject
+from maniple.splat.making import TRAINING_SIZE
 from maniple.splat.poses import PoseSource
 from maniple.splat.quality import Likeness
-from maniple.splat.store import TRAINING_SIZE
 from maniple.splat.views import Views, draw_views
 
 HELD_OUT, OTHER_SEED = 24, 7

@@ -41,7 +41,7 @@ def _load_file(path: Path) -> tuple[mujoco.MjModel, list[Moment]]:
 def _load_task(name: str, seed: int) -> tuple[mujoco.MjModel, list[Moment]]:
     from maniple.envs.group import TaskGroup
     from maniple.registry import recipe
-    from maniple.splat.store import seen_in
+    from maniple.splat.making import seen_in
 
     group = recipe(name, {}).group(ROWS, 1)
     if not isinstance(group, TaskGroup):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.sim.fast.scene import SceneArrays
-from maniple.sim.fast.structs import FreeView
+from maniple.sim.kernel.structs import FreeView
 
 PLANE, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX = (
     int(kind)

@@ -23,20 +23,7 @@ View view_of(const Rows& rows, const Order& order, int row, int camera) {
   v.geom_xmat = rows.geom_xmat.row<double>(row);
   v.geom_size = rows.geom_size.row<double>(row);
   v.geom_rgba = rows.geom_rgba.row<float>(row);
-  v.light_xpos = rows.light_xpos.row<double>(row);
-  v.light_xdir = rows.light_xdir.row<double>(row);
-  v.light_ambient = rows.light_ambient.row<float>(row);
-  v.light_diffuse = rows.light_diffuse.row<float>(row);
-  v.light_specular = rows.light_specular.row<float>(row);
-  if (camera < 0) {
-    v.pos = order.free_view.pos;
-    v.mat = order.free_view.mat;
-    v.fovy = order.free_view.fovy;
-  } else {
-    v.pos = rows.cam_xpos.row<double>(row) + 3 * camera;
-    v.mat = rows.cam_xmat.row<double>(row) + 9 * camera;
-    v.fovy = rows.cam_fovy.row<double>(row)[camera];
-  }
+  v.set(rows, order.free_view, row, camera);
   return v;
 }
 
@@ -45,14 +32,7 @@ LayerKey key_of(const Scene& scene, const View& v, int width, int height) {
   LayerKey key;
   const int32_t size[3] = {width, height, scene.geoms};
   key.add(size, sizeof size);
-  key.add(v.pos, 3 * sizeof(double));
-  key.add(v.mat, 9 * sizeof(double));
-  key.add(&v.fovy, sizeof(double));
-  key.add(v.light_xpos, 3 * scene.lights * sizeof(double));
-  key.add(v.light_xdir, 3 * scene.lights * sizeof(double));
-  key.add(v.light_ambient, 3 * scene.lights * sizeof(float));
-  key.add(v.light_diffuse, 3 * scene.lights * sizeof(float));
-  key.add(v.light_specular, 3 * scene.lights * sizeof(float));
+  v.add_to(key, scene.lights);
   for (int g = 0; g < scene.geoms; g++) {
     if (!scene.is_still[g] || !scene.is_visible[g]) continue;
     key.add(v.geom_xpos + 3 * g, 3 * sizeof(double));

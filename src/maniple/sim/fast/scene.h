@@ -3,16 +3,7 @@
 
 #include <cstdint>
 
-// One array that all rows share (stride 0) or that has a part for each row.
-struct Field {
-  const void* at;
-  int64_t stride;  // bytes from one row to the next
-
-  template <class T>
-  const T* row(int row) const {
-    return (const T*)((const char*)at + stride * row);
-  }
-};
+#include "rows.h"
 
 // What the rows' model is made of. Geoms and lights are numbered as MuJoCo numbers them.
 struct Scene {
@@ -45,10 +36,6 @@ struct Output {
   int64_t rgb_stride, depth_stride, segmentation_stride;  // bytes from one picture to the next
 };
 
-struct FreeView {
-  double pos[3], mat[9], fovy;
-};
-
 struct Order {
   int32_t rows, cameras, width, height;
   int32_t is_fine;    // 2 x 2 rays where neighbours differ
@@ -61,13 +48,9 @@ struct Order {
 };
 
 // One picture to draw, with the pointers of its row.
-struct View {
+struct View : CameraAndLights {
   const double *geom_xpos, *geom_xmat, *geom_size;
   const float* geom_rgba;
-  const double *light_xpos, *light_xdir;
-  const float *light_ambient, *light_diffuse, *light_specular;
-  const double *pos, *mat;
-  double fovy;
 };
 
 // Which geoms stand in the light of something, as bits.

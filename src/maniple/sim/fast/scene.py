@@ -6,8 +6,9 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from maniple.sim.fast.structs import POINTERS, FreeView, Scene, address
+from maniple.sim.fast.structs import POINTERS, Scene
 from maniple.sim.fast.support import still_bodies, visible_geoms
+from maniple.sim.kernel.structs import FreeView, address
 
 DEFAULT_SHINE = 0.5
 """Specular and shininess of a geom without a material, as MuJoCo has them."""

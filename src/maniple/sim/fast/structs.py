@@ -3,23 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import c_double, c_float, c_int32, c_int64, c_void_p
+from ctypes import c_float, c_int32, c_int64, c_void_p
 
-from numpy.typing import NDArray
-
-
-class Field(ctypes.Structure):
-    """One array that all rows share (stride 0), or that has a part for each row."""
-
-    _fields_ = [("at", c_void_p), ("stride", c_int64)]
-
-    @classmethod
-    def of(cls, array: NDArray, is_per_row: bool) -> Field:
-        """Point at an array; what is inside a row must be contiguous."""
-        inside = array[0] if is_per_row and len(array) else array
-        assert inside.flags.c_contiguous, "rows must be contiguous inside"
-        return cls(array.ctypes.data, array.strides[0] if is_per_row else 0)
-
+from maniple.sim.kernel.structs import Field, FreeView
 
 POINTERS = (
     *("type", "is_visible", "is_still", "emission", "specular", "shininess", "sky"),
@@ -62,12 +48,6 @@ class Output(ctypes.Structure):
     ]
 
 
-class FreeView(ctypes.Structure):
-    """The view of camera -1."""
-
-    _fields_ = [("pos", c_double * 3), ("mat", c_double * 9), ("fovy", c_double)]
-
-
 class Order(ctypes.Structure):
     """What is to be drawn."""
 
@@ -78,8 +58,3 @@ class Order(ctypes.Structure):
         ("output", c_void_p),
         ("free_view", FreeView),
     ]
-
-
-def address(array: NDArray | None) -> int | None:
-    """Return where an array is, or None."""
-    return None if array is None else array.ctypes.data

@@ -33,6 +33,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 #define INLINE_MEMBER inline __attribute__((always_inline))
+#define INLINE_BODY __attribute__((always_inline))  // of a lambda
 
 namespace KERNEL {
 
@@ -125,6 +126,20 @@ INLINE F as_floats(I a) { EACH_LANE(r, F, (float)a[k]) }
 INLINE I gather(const int32_t* table, I at) { EACH_LANE(r, I, table[at[k]]) }
 #undef EACH_LANE
 #endif
+
+// What stands at each place of a table, and what follows it.
+INLINE void gather_pairs(const int32_t* table, I at, I& first, I& second) {
+#if defined(__x86_64__) && LANES == 8
+  const long long* pairs = (const long long*)table;
+  const I low = (I)_mm256_i32gather_epi64(pairs, _mm256_castsi256_si128((__m256i)at), 4);
+  const I high = (I)_mm256_i32gather_epi64(pairs, _mm256_extracti128_si256((__m256i)at, 1), 4);
+  first = every_other(low, high, 0);
+  second = every_other(low, high, 1);
+#else
+  first = gather(table, at);
+  second = gather(table + 1, at);
+#endif
+}
 
 INLINE bool any(I mask) { return bits(mask) != 0; }
 INLINE bool every(I mask) { return bits(mask) == (1 << LANES) - 1; }
