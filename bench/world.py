@@ -233,10 +233,11 @@ def adversarial(options: argparse.Namespace) -> None:
             models[name] = load_teacher(run_dir(config, "adversarial")).model
             names = ("probe/db", "probe/rollbacks", "coverage/gripper")
             tell(way=name, cpu_s=process_time() - begin, **{n: last.get(n) for n in names})
-    # An explorer that none of them was trained with, and random actions.
+    # An explorer that none of them was trained with; arms that begin anywhere; random actions.
     judge_config = _of_teacher(teacher, options.seed + 50)
     for where, held_out in (("explorer", _visited(judge_config, load_teacher(options.teacher))),
-                            ("uniform", _uniform(judge_config))):  # fmt: skip
+                            ("uniform", _random(judge_config, {"start": ANYWHERE_RAD})),
+                            ("random", _random(judge_config))):  # fmt: skip
         for name, model in models.items():
             found = measure(model, held_out, 192, (1, 5, 10))
             errors = {f"mse_h{row.h}": 10 ** (-row.psnr / 10) for row in found.horizons}
@@ -260,14 +261,21 @@ def _visited(config: WorldConfig, teacher: LoadedTeacher) -> Any:
     return buffer
 
 
-def _uniform(config: WorldConfig) -> Any:
-    source = LiveSource(config)
+ANYWHERE_RAD = 1.0
+"""Joints of uniform states lie so far around where episodes begin."""
+
+
+def _random(config: WorldConfig, perturb: dict[str, float] | None = None) -> Any:
+    """Episodes of random actions; arms that would begin inside the desk are left out."""
+    environment = replace(config.environment, perturb=perturb or {})
+    source = LiveSource(replace(config, environment=environment))
     buffer = source._buffer(10_000)
-    for number in range(4):
+    for number in range(6):
         player = make_player(config, source.envs, number, "random")
         played = play(source.envs, player, 50, 888_000_000 + 16 * number, source.shapes.names)
         for episode, solved in played.episodes():
-            buffer.add(episode, 0, solved)
+            if episode.obs["tip_pos"][0, 2] > 0:
+                buffer.add(episode, 0, solved)
     source.close()
     return buffer
 

@@ -18,7 +18,7 @@ from maniple.world.shapes import Batch, Shapes, with_walk
 from maniple.world.source import Played
 from maniple.world.updater import Updater
 
-WALK_STEPS = 1024
+WALK_STEPS = 256
 """Single steps of states in an update: they cost a hundredth of one picture each."""
 
 
