@@ -278,3 +278,12 @@ def check_cache(tmp_path):
     torn.write_bytes(torn.read_bytes()[:-1])
     with pytest.raises(BadConfig, match=r"cannot be used: .*Delete it"):
         load_cached(tmp_path / "demos", tmp_path / "cache", size)
+
+
+def test_a_mix_without_an_expert_that_sees_enough_is_noise():
+    """PiperMobileRobot-v0 tells one state; its expert needs where the banana is."""
+    config = WorldConfig(environment=EnvironmentConfig("PiperMobileRobot-v0", 2, image_size=(16, 16)))
+    envs = make_envs(config)
+    player = make_player(config, envs, 0)
+    envs.close()
+    assert isinstance(player, PinkNoise)

@@ -15,10 +15,10 @@ struct alignas(64) Splat {
   int16_t x0, x1, y0, y1;  // pixels that it may cover
 };
 
-// One still Gaussian in one pixel, with what is in front of it, in numbers of 16 bits: they are off
-// by less than a hundredth of a shade, and a layer has half a million.
+// One still Gaussian in one pixel, with what is in front of it, in numbers of 16 bits: a layer has
+// half a million. Its depth is exact, or a splat that moves would be drawn behind what it hides.
 struct Fragment {
-  uint16_t near;  // how near the Gaussian is, in steps of the layer; 0: behind all
+  float near;  // inverse depth of the Gaussian; 0: behind all
   uint16_t red, green, blue, root;  // in front of it; the root is that of the transmittance
 };
 
@@ -82,7 +82,6 @@ struct StillLayer {
   Buffer<Detail> details;        // of each fragment; empty where only colours are wanted
   Buffer<ExactFragment> exact;   // instead of both, around solid surfaces
   Buffer<uint32_t> start;        // of each pixel, block by block
-  uint32_t farthest = 0, coarse = 0;  // bits of the smallest inverse depth; bits left out of a step
   float colour_step = 0.0f;
   // Of each block, what all its fragments come to, and how near the first ones are.
   Buffer<char> totals;

@@ -161,7 +161,7 @@ class TeacherConfig:
 
     source: str = "mix"
     """Who plays: random, pink (noise that lasts), expert, or mix: pink, with the expert in a
-    quarter of the episodes where the task has one; noisy_expert: half pink, half the expert with
+    quarter of the episodes where the task has one that sees enough; noisy_expert: half pink, half the expert with
     noise of every strength, so that near misses are seen too."""
 
     dataset: Path | None = None

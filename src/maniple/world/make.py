@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from maniple.core.errors import BadConfig
+from maniple.core.errors import BadConfig, UnknownName
 from maniple.core.rank import Rank
 from maniple.registry import EXPERTS, TASKS, canonical, expert, find, make_vec
 from maniple.world.adapter import Mixed, StudentAdapter
@@ -67,6 +67,8 @@ def make_player(config: WorldConfig, envs: Any, episode: int, source: str = "") 
     if task not in EXPERTS:
         raise BadConfig(f"{task} has no scripted expert. Take --source pink, random or mix.")
     scripted = expert(task, rows)
+    if source == "mix" and not _can_see(scripted, envs):
+        return pink
     if source == "expert":
         return scripted
     if source == "noisy_expert":
@@ -77,6 +79,17 @@ def make_player(config: WorldConfig, envs: Any, episode: int, source: str = "") 
         share = EXPERT_SHARE
     plays = (np.arange(rows) + episode) % share == 0
     return Mixed([(pink, ~plays), (scripted, plays)])
+
+
+def _can_see(scripted: Any, envs: Any) -> bool:
+    """Whether an expert finds all that it looks at among the observations."""
+    blank = {n: np.zeros((envs.num_envs, *s.shape), s.dtype) for n, s in envs.layout.items()}
+    try:
+        scripted.act(blank)
+    except UnknownName:
+        return False
+    scripted.reset(np.ones(envs.num_envs, np.bool_))
+    return True
 
 
 def round_seed(config: WorldConfig, episode: int) -> int:
