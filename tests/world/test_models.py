@@ -198,3 +198,12 @@ def test_latents_are_told_the_state():
         model(batch(), 0)[term].backward()
         grads = [p.grad for p in model.encoder.parameters()]
         assert any(g is not None and g.abs().max() > 0 for g in grads) is changes, term
+
+
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
+@pytest.mark.parametrize("name", ["nano", "latent"])
+def test_pictures_alone_are_enough(name):
+    """With --state none there is no number to predict, and the loss stays one."""
+    shapes = Shapes(("front_rgb",), (), 32, 32, 0, 2)
+    model = make_model(shapes, TeacherConfig(model=name), 0).train()
+    assert all(term.isfinite() for term in model(batch(shapes=shapes), 0).values())

@@ -12,8 +12,10 @@ from safetensors.numpy import load_file
 from maniple.cli.main import ALIASES
 from maniple.cli.train import phase
 from maniple.core.errors import BadConfig
-from maniple.world.config import read_config
+from maniple.world.config import EnvironmentConfig, WorldConfig, read_config
 from maniple.world.episode_cache import load_cached
+from maniple.world.make import make_envs, make_player
+from maniple.world.noise import PinkNoise
 
 
 def lines(folder):
@@ -282,7 +284,9 @@ def check_cache(tmp_path):
 
 def test_a_mix_without_an_expert_that_sees_enough_is_noise():
     """PiperMobileRobot-v0 tells one state; its expert needs where the banana is."""
-    config = WorldConfig(environment=EnvironmentConfig("PiperMobileRobot-v0", 2, image_size=(16, 16)))
+    config = WorldConfig(
+        environment=EnvironmentConfig("PiperMobileRobot-v0", 2, image_size=(16, 16))
+    )
     envs = make_envs(config)
     player = make_player(config, envs, 0)
     envs.close()

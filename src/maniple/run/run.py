@@ -215,8 +215,14 @@ class Run:
         self.best = -np.inf if run["best"] is None else run["best"]
         for name, last in run["last_due"].items():
             self._due[name].last = last
-        for name, part in self._parts.items():
-            part.load_state(state[name])
+        try:
+            for name, part in self._parts.items():
+                part.load_state(state[name])
+        except BadConfig as error:
+            raise BadConfig(
+                f"{self.store.folder.path} cannot go on: {error} Resume it with the settings and the "
+                "version that it was begun with, or begin anew in another folder."
+            ) from None
 
     def _train_s(self) -> float:
         return perf_counter() - self._began - self._evaluation_s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,8 +61,12 @@ class Adversary(PhaseLearner):
         )  # fmt: skip
         if config.student.algorithm == "mpc":
             place = gripper_numbers(layout, teacher.shapes.states)
+            settings = config.student
+            if not teacher.shapes.state_size:
+                # Codes of a model that learns do not stay what they were: novelty would mislead.
+                settings = replace(settings, novelty=0.0)
             self.explorer: Any = MpcExplorer(
-                self.model, self.model.ensemble, action, config.student, place
+                self.model, self.model.ensemble, action, settings, place
             )
         else:
             self.explorer = PpoExplorer(self.model, action, ranks, training.seed)
@@ -113,13 +118,15 @@ class Adversary(PhaseLearner):
         return due
 
     def _learn(self) -> None:
-        if self._now is not None:
-            # An old explorer played: the present one was not there and learns nothing from it.
-            self._load_explorer(self._now)
-            self._now = None
-        elif isinstance(self.explorer, PpoExplorer) and not self._noise_plays:
+        if isinstance(self.explorer, MpcExplorer):
+            self._metrics |= self.explorer.learn(self._step_errors)
+        elif self._now is None and not self._noise_plays:
             reward = self._step_errors - self._adversarial.constraint * self._step_costs
             self._metrics |= self.explorer.learn(reward)
+        if self._now is not None:
+            # An old explorer played: the present one was not there and learned nothing from it.
+            self._load_explorer(self._now)
+            self._now = None
         if self.episodes % POOL_EVERY == 0:
             self._pool = [*self._pool, self._explorer_state()][-self._adversarial.pool :]
 
@@ -210,6 +217,8 @@ class Adversary(PhaseLearner):
         heads = student["updater"]["model"]
         own = {f"model.ensemble.{k}": v for k, v in self.model.ensemble.state_dict().items()}
         load_exactly(own, {k: v for k, v in heads.items() if k.startswith("model.ensemble.")})
+        if student["explorer"]:
+            self.explorer.load_state(student["explorer"])
 
     def act(self, obs: Mapping[str, NDArray], explore: bool = True) -> NDArray:
         """Return an action for every row."""

@@ -161,8 +161,8 @@ class TeacherConfig:
 
     source: str = "mix"
     """Who plays: random, pink (noise that lasts), expert, or mix: pink, with the expert in a
-    quarter of the episodes where the task has one that sees enough; noisy_expert: half pink, half the expert with
-    noise of every strength, so that near misses are seen too."""
+    quarter of the episodes where the task has one that sees enough; noisy_expert: half pink, half
+    the expert with noise of every strength, so that near misses are seen too."""
 
     dataset: Path | None = None
     """Learn from this LeRobot dataset instead of playing."""

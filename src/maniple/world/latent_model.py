@@ -142,7 +142,7 @@ class LatentModel(nn.Module):
         state = self.scale(batch.state[:, self.history :])
         reward, success = self.outcome(latents.detach()).unbind(-1)
         return {
-            "state": (self.told(before, latents) - state).square().mean(),
+            "state": (self.told(before, latents) - state).square().sum() / max(1, state.numel()),
             "reward": (reward - batch.reward).square().mean(),
             "success": F.binary_cross_entropy_with_logits(success, batch.success),
         }

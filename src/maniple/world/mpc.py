@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from maniple.agents.agent import ActionRange
+from maniple.core.errors import BadConfig
 from maniple.core.spec import ArraySpec
 from maniple.world.cem import CEMConfig, moved_on, plan
 from maniple.world.config import StudentConfig
@@ -23,8 +24,7 @@ from maniple.world.tracker import Tracker
 DRAWN = (1, 8)
 REFINED = (2, 4)
 """Iterations of a plan, and steps for which it is followed: with novelty, and without. For
-coverage the best plan is followed as it was drawn, since refined plans of all rows end up alike;
-under a constraint, of plans that were only drawn, standing still would always be the best."""
+coverage the best plan is followed as it was drawn, since refined plans of all rows end up alike."""
 
 
 class MpcExplorer:
@@ -131,5 +131,11 @@ class MpcExplorer:
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Go on from there."""
-        if self.familiarity is not None:
-            self.familiarity.load_state(state)
+        if self.familiarity is None:
+            return
+        if not state:
+            raise BadConfig(
+                "This run's explorer did not seek new places yet: another version began it. Begin "
+                "anew in another folder (--output-dir)."
+            )
+        self.familiarity.load_state(state)

@@ -60,7 +60,6 @@ class PixelModel(nn.Module):
         self.join_fine = nn.Conv2d(2 * width, width, 3, padding=1)
         size = (shapes.height, shapes.width)
         self.composite = Composite(width, len(shapes.cameras), size)
-        # Not from actions: a head that sees them learns how experts move, not where the tip is.
         self.outcome = Outcome(shapes.state_size, memory)
         self.ensemble = Ensemble(self.code_size, shapes.action_size, config.heads)
 
@@ -146,7 +145,8 @@ class PixelModel(nn.Module):
         is_moving = ((true - start).abs() > MOVING).float()
         error = ((said.frame - true).square() * (1 + MOVING_WEIGHT * is_moving)).mean((1, 2, 3))
         # By the spread of an episode, what one action does would hardly count.
-        off = self.scale.in_steps(self.scale(said.state) - self.scale(state)).square().mean(-1)
+        off = self.scale.in_steps(self.scale(said.state) - self.scale(state)).square().sum(-1)
+        off = off / max(1, self.shapes.state_size)
         solved = F.binary_cross_entropy_with_logits(
             said.success, batch.success[:, step], reduction="none"
         )
