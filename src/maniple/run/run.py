@@ -220,8 +220,8 @@ class Run:
                 part.load_state(state[name])
         except BadConfig as error:
             raise BadConfig(
-                f"{self.store.folder.path} cannot go on: {error} Resume it with the settings and the "
-                "version that it was begun with, or begin anew in another folder."
+                f"{self.store.folder.path} cannot go on: {error} Resume it with the settings and "
+                "the version that it was begun with, or begin anew in another folder."
             ) from None
 
     def _train_s(self) -> float:
