@@ -74,7 +74,8 @@ def test_overlap_and_serial_engine_learn_the_same(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "words"), [("sac", WORDS), ("drq", PICTURES), ("bc", IMITATION)]
+    ("algorithm", "words"),
+    [("sac", WORDS), pytest.param("drq", PICTURES, marks=pytest.mark.slow), ("bc", IMITATION)],
 )
 def test_killed_and_resumed_equals_uninterrupted(tmp_path, algorithm, words):
     """SIGKILL in the middle, with the default threads: the metrics are the same to the bit."""
