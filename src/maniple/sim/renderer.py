@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.core.errors import BadConfig, closest, unknown
+from maniple.core.lookup import load
 
 if TYPE_CHECKING:
     import mujoco
@@ -106,8 +106,7 @@ def wants_one_process(name: str) -> bool:
 def renderer_class(name: str) -> Any:
     """Return the class of a renderer."""
     check_renderer(name)
-    module, _, attribute = RENDERERS[name].partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    return load(RENDERERS[name])
 
 
 def check_renderer(name: str) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from importlib import util
 from pathlib import Path
 from typing import Any, ClassVar
 
+from maniple.core.lookup import load
 from maniple.sim.renderer import Pictures, RenderSource
 from maniple.splat.compiled import CompiledScene
 from maniple.splat.raster import COMPILED
@@ -28,8 +28,7 @@ def best_raster() -> str:
 
 def make_raster(scene: CompiledScene, source: RenderSource, name: str | None = None) -> Any:
     """Make a rasteriser by its name in RASTERS, or the best one."""
-    module, _, attribute = RASTERS[name or best_raster()].partition(":")
-    return getattr(importlib.import_module(module), attribute)(scene, source)
+    return load(RASTERS[name or best_raster()])(scene, source)
 
 
 class SplatRenderer:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maniple.core.lookup import load
 from maniple.core.spec import ArraySpec
 
 if TYPE_CHECKING:
@@ -105,8 +105,7 @@ class StepControl:
 
 def make_control(name: str, context: ControlContext) -> Any:
     """Make a controller by its name in CONTROLS."""
-    module, _, attribute = CONTROLS[name].partition(":")
-    return getattr(importlib.import_module(module), attribute)(context)
+    return load(CONTROLS[name])(context)
 
 
 def servo_range(model: mujoco.MjModel) -> tuple[NDArray, NDArray]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
 from maniple.core.errors import BadConfig, unknown
+from maniple.core.lookup import load
 
 if TYPE_CHECKING:
     from maniple.sim.robots.robot import Robot
@@ -30,9 +30,8 @@ def find_robot(robot: str | Robot) -> Robot:
     where = robot if ":" in robot else ROBOTS.get(robot)
     if where is None:
         raise unknown("robot", robot, ROBOTS, "'maniple list --robots'")
-    module, _, attribute = where.partition(":")
     try:
-        return getattr(importlib.import_module(module), attribute)
+        return load(where)
     except (ImportError, AttributeError) as error:
         raise BadConfig(
             f"The robot {robot!r} cannot be loaded: {error}. Robots are: {', '.join(ROBOTS)}; one "
