@@ -20,7 +20,7 @@ class CanvasMemory {
 
   static size_t bytes_of(int width, int height, bool has_shadows) {
     const size_t plane = (size_t)(width + SLACK) * height + SLACK;
-    return (4 * plane * (has_shadows ? 3 : 2) + 63) / 64 * 64;
+    return (4 * (plane * (has_shadows ? 3 : 2) + tiles_of(width, height)) + 63) / 64 * 64;
   }
 
   Canvas canvas(int width, int height, bool has_shadows) {
@@ -35,10 +35,16 @@ class CanvasMemory {
     const size_t plane = (size_t)pitch * height + SLACK;
     uint32_t* colour = (uint32_t*)memory_ + plane;
     uint32_t* in_shadow = has_shadows ? colour + plane : nullptr;
-    return {width, height, pitch, (float*)memory_, colour, in_shadow, nullptr, {}};
+    float* nearer_than = (float*)(colour + plane * (has_shadows ? 2 : 1));
+    const int32_t tiles = (width - 1) / TILE_WIDE + 1;
+    return {width, height, pitch, (float*)memory_, colour, in_shadow, nullptr, {}, nearer_than, tiles};
   }
 
  private:
+  static size_t tiles_of(int width, int height) {
+    return (size_t)((width - 1) / TILE_WIDE + 1) * ((height - 1) / TILE_TALL + 1);
+  }
+
   void* memory_ = nullptr;
   size_t size_ = 0;
 };

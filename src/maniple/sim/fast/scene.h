@@ -78,6 +78,8 @@ struct Canvas {
   uint32_t* in_shadow;  // the colours without the light that throws shadows; null: no shadows
   Blockers* blockers;   // of each square of SQUARE pixels each way; null: not known
   Picked picked;
+  float* nearer_than;  // no pixel of a tile has a smaller inverse depth
+  int32_t tiles;       // in a line
 };
 
 enum Layer { STILL = 1, MOVING = 2 };
@@ -85,6 +87,7 @@ constexpr int MAX_GEOMS = 254;
 constexpr int MAX_LIGHTS = 8;  // the headlight included
 constexpr int SLACK = 16;      // a vector may reach so far beyond the end of a row
 constexpr int SQUARE = 8;      // pixels each way that share what may darken them
+constexpr int TILE_WIDE = 32, TILE_TALL = 8;  // pixels that are hidden together
 
 #define DECLARE_KERNEL(name)                                                                 \
   namespace name {                                                                           \
