@@ -64,7 +64,7 @@ def one(library, rng, layers, lanes):
     fixed = {
         "type": rng.choice(TYPES, geoms).astype(np.int32),
         "is_visible": rng.integers(0, 2, geoms).astype(np.uint8),
-        "is_still": rng.integers(0, 2, geoms).astype(np.uint8),
+        "layer": (1 << rng.integers(0, 3, geoms)).astype(np.uint8),
         **{n: rng.uniform(0, 1, geoms).astype(np.float32) for n in ("emission", "specular")},
         "shininess": rng.choice([0.5, 0.0, 1.0, 0.3], geoms).astype(np.float32),
         "sky": rng.integers(0, 1 << 24, 6 * width * width + width + 2).astype(np.int32),
@@ -80,7 +80,9 @@ def one(library, rng, layers, lanes):
     if rng.random() < 0.3:
         scene.sky = None
     structs = Rows(**{name: Field.of(array, True) for name, array in arrays.items()})
-    height, wide = (int(x) for x in rng.integers(1, 34, 2))
+    # Now and then more than one tile: see tiles.inc.
+    most = 100 if rng.random() < 0.1 else 34
+    height, wide = (int(x) for x in rng.integers(1, most, 2))
     rgb = np.full((rows, height, wide, 3), 99, np.uint8)
     depth, found = np.empty(rgb.shape[:3], np.float32), np.empty(rgb.shape[:3], np.int32)
     output = Output(

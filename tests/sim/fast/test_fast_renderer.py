@@ -37,17 +37,19 @@ def group_of(task, rows, threads=1, steps=6, **options):
 
 
 @NEEDS_KERNEL
+@pytest.mark.parametrize("task", ["panda/StackBlocks-v0", "panda/OpenDrawer-v0"])
 @pytest.mark.parametrize("options", [{}, {"randomize": True}, {"quality": "fine"}])
-def test_rows_threads_and_kept_layers_change_no_bit(options):
-    one = group_of("panda/StackBlocks-v0", 5, control="delta_joint", **options)
-    two = group_of("panda/StackBlocks-v0", 5, threads=2, control="delta_joint", **options)
+def test_rows_threads_and_kept_layers_change_no_bit(task, options):
+    one = group_of(task, 5, control="delta_joint", **options)
+    two = group_of(task, 5, threads=2, control="delta_joint", **options)
     quality = options.get("quality", "lean")
     tools = [
         (FastRenderer(one._source, (40, 56), quality, layer_bytes=0), [0, 1, 2, 3, 4]),
         (FastRenderer(one._source, (40, 56), quality), [0, 1, 2, 3, 4]),
         (FastRenderer(two._source, (40, 56), quality), [0, 1, 2, 3, 4]),
-        # Room for one layer only.
-        (FastRenderer(two._source, (40, 56), quality, layer_bytes=30_000), [0, 1, 2, 3, 4]),
+        # Room for one layer only; for the chest of one row, and for what stands still in all.
+        (FastRenderer(two._source, (40, 56), quality, layer_bytes=40_000), [0, 1, 2, 3, 4]),
+        (FastRenderer(two._source, (40, 56), quality, layer_bytes=160_000), [0, 1, 2, 3, 4]),
     ]
     results = []
     for tool, rows in tools:
@@ -75,6 +77,34 @@ def test_what_moves_is_in_no_kept_layer():
         tool.render([0, 1], [front], KINDS, out)
         seen.append(out[front, "segmentation"][0] == group.model.geom("target").id)
     assert seen[0].any() and seen[1].any() and not np.array_equal(*seen)
+
+
+@NEEDS_KERNEL
+def test_what_is_placed_is_kept_until_it_is_placed_anew():
+    group = group_of("panda/OpenDrawer-v0", 2, steps=0, control="delta_joint")
+    kept = FastRenderer(group._source, (64, 64), "lean")
+    full = FastRenderer(group._source, (64, 64), "lean", layer_bytes=0)
+    front, chest = group.model.camera("front").id, group.state.bind("mocap_pos")
+    out, right = pictures(2, 64, 64, front), pictures(2, 64, 64, front)
+    bytes_kept = []
+    for step in range(12):
+        if step % 4 == 0 or step >= 8:  # from then on in every step
+            chest[:, 0, 0] += 0.01
+            group.sim.settle(np.arange(2))
+        kept.render([0, 1], [front], KINDS, out)
+        full.render([0, 1], [front], KINDS, right)
+        assert all(np.array_equal(out[key], right[key]) for key in out), step
+        bytes_kept.append(kept.kept_bytes)
+    assert bytes_kept[0] == bytes_kept[3] < bytes_kept[4] == bytes_kept[7] < bytes_kept[8]
+    assert bytes_kept[-1] < 8 * bytes_kept[0]
+    # A world that moves it all the time: it is drawn with what moves, and nothing is kept in vain.
+    for _ in range(4):
+        chest[:, 0, 0] -= 0.01
+        group.sim.settle(np.arange(2))
+        kept.render([0, 1], [front], KINDS, out)
+        full.render([0, 1], [front], KINDS, right)
+        assert all(np.array_equal(out[key], right[key]) for key in out)
+    assert kept.kept_bytes <= bytes_kept[-1] + bytes_kept[0]
 
 
 @NEEDS_KERNEL

@@ -53,6 +53,7 @@ struct KeptLayer {
   CanvasMemory memory;
   Canvas canvas;
   long used;
+  int layers;  // what it shows
 };
 
 class Layers {
@@ -62,26 +63,47 @@ class Layers {
   size_t bytes() const { return bytes_; }
 
   // A new call of render begins.
-  void begin() { now_++; }
+  void begin() {
+    restless_ = 2 * new_placed_ > found_placed_ ? restless_ + 1 : 0;
+    new_placed_ = found_placed_ = 0;
+    now_++;
+  }
+
+  // Whether what is placed stays there. In worlds that move it in every step, keeping it is in vain.
+  bool keeps_placed() {
+    if (restless_ >= 3) is_restless_ = true;
+    return !is_restless_;
+  }
 
   // Return a layer, to be drawn where it is new; null where there is no room.
-  KeptLayer* find(const LayerKey& key, int width, int height, bool has_shadows, bool& is_new) {
+  KeptLayer* find(const LayerKey& key, int layers, int width, int height, bool has_shadows,
+                  bool& is_new) {
     auto found = layers_.find(key);
+    const bool has_placed = layers & PLACED;
     if (found == layers_.end()) {
       const size_t bytes = CanvasMemory::bytes_of(width, height, has_shadows);
-      if (bytes_ + bytes > budget_) forget();
-      if (bytes_ + bytes > budget_) return nullptr;
+      if (!has_room(bytes, has_placed)) forget();
+      if (!has_room(bytes, has_placed)) return nullptr;
       auto layer = std::make_unique<KeptLayer>();
       layer->canvas = layer->memory.canvas(width, height, has_shadows);
+      layer->layers = layers;
       found = layers_.emplace(key, std::move(layer)).first;
       bytes_ += bytes;
+      if (has_placed) placed_bytes_ += bytes;
       is_new = true;
+      new_placed_ += has_placed;
     }
+    found_placed_ += has_placed;
     found->second->used = now_;
     return found->second.get();
   }
 
  private:
+  // Layers with what is placed are of one row each: they leave room for those of all rows.
+  bool has_room(size_t bytes, bool has_placed) const {
+    return bytes_ + bytes <= budget_ && (!has_placed || placed_bytes_ + bytes <= budget_ / 4);
+  }
+
   // Drop what the last calls had no use for. Dropping what is still in use would mean to draw
   // every layer again in every call.
   void forget() {
@@ -91,12 +113,16 @@ class Layers {
         continue;
       }
       const Canvas& c = it->second->canvas;
-      bytes_ -= CanvasMemory::bytes_of(c.width, c.height, c.in_shadow != nullptr);
+      const size_t bytes = CanvasMemory::bytes_of(c.width, c.height, c.in_shadow != nullptr);
+      bytes_ -= bytes;
+      if (it->second->layers & PLACED) placed_bytes_ -= bytes;
       it = layers_.erase(it);
     }
   }
 
-  size_t budget_, bytes_ = 0;
+  size_t budget_, bytes_ = 0, placed_bytes_ = 0;
   long now_ = 0;
+  int found_placed_ = 0, new_placed_ = 0, restless_ = 0;
+  bool is_restless_ = false;
   std::unordered_map<LayerKey, std::unique_ptr<KeptLayer>, LayerKey::Hash> layers_;
 };

@@ -27,20 +27,26 @@ View view_of(const Rows& rows, const Order& order, int row, int camera) {
   return v;
 }
 
-// All that the still part of a picture depends on.
-LayerKey key_of(const Scene& scene, const View& v, int width, int height) {
+// All that the part of a picture that is in some layers depends on.
+LayerKey key_of(const Scene& scene, const View& v, int layers, int width, int height) {
   LayerKey key;
-  const int32_t size[3] = {width, height, scene.geoms};
+  const int32_t size[4] = {width, height, scene.geoms, layers};
   key.add(size, sizeof size);
   v.add_to(key, scene.lights);
   for (int g = 0; g < scene.geoms; g++) {
-    if (!scene.is_still[g] || !scene.is_visible[g]) continue;
+    if (!(scene.layer[g] & layers) || !scene.is_visible[g]) continue;
     key.add(v.geom_xpos + 3 * g, 3 * sizeof(double));
     key.add(v.geom_xmat + 9 * g, 9 * sizeof(double));
     key.add(v.geom_size + 3 * g, 3 * sizeof(double));
     key.add(v.geom_rgba + 4 * g, 4 * sizeof(float));
   }
   return key;
+}
+
+bool has_placed(const Scene& scene) {
+  for (int g = 0; g < scene.geoms; g++)
+    if (scene.is_visible[g] && scene.layer[g] == PLACED) return true;
+  return false;
 }
 
 // A canvas of this thread's own, as large as the largest that it has drawn.
@@ -86,13 +92,18 @@ int render(const Scene* scene, const Rows* rows, const Order* order, void* kept)
     std::vector<std::pair<KeptLayer*, int>> missing;
     if (layers) {
       layers->begin();
+      const bool keeps_placed = has_placed(*scene) && layers->keeps_placed();
       for (int k = 0; k < count; k++) {
         const Output& out = order->output[k % order->cameras];
         if (!out.is_still) continue;
         const View v = view_of(*rows, *order, order->row[k / order->cameras], out.camera);
         bool is_new = false;
-        KeptLayer* found = layers->find(key_of(*scene, v, width, height), width, height,
-                                        order->has_shadows, is_new);
+        const auto find = [&](int shown) {
+          return layers->find(key_of(*scene, v, shown, width, height), shown, width, height,
+                              order->has_shadows, is_new);
+        };
+        KeptLayer* found = keeps_placed ? find(STILL | PLACED) : nullptr;
+        if (!found) found = find(STILL);
         layer[k] = found;
         if (is_new) missing.push_back({found, k});
       }
@@ -102,7 +113,7 @@ int render(const Scene* scene, const Rows* rows, const Order* order, void* kept)
       const int k = missing[m].second;
       const int camera = order->output[k % order->cameras].camera;
       const View v = view_of(*rows, *order, order->row[k / order->cameras], camera);
-      draw(order->lanes, *scene, v, missing[m].first->canvas, STILL, true);
+      draw(order->lanes, *scene, v, missing[m].first->canvas, missing[m].first->layers, true);
     });
     pool.run(count, order->threads, [&](int k) {
       const int at = k / order->cameras;
@@ -117,9 +128,9 @@ int render(const Scene* scene, const Rows* rows, const Order* order, void* kept)
         std::memcpy(canvas.inverse_depth, still.inverse_depth, bytes);
         std::memcpy(canvas.colour, still.colour, bytes);
         if (canvas.in_shadow) std::memcpy(canvas.in_shadow, still.in_shadow, bytes);
-        draw(order->lanes, *scene, v, canvas, MOVING, false);
+        draw(order->lanes, *scene, v, canvas, ALL & ~layer[k]->layers, false);
       } else {
-        draw(order->lanes, *scene, v, canvas, STILL | MOVING, true);
+        draw(order->lanes, *scene, v, canvas, ALL, true);
       }
       if (fine.picked.column) {
         const auto refine = order->lanes == 8 ? lanes8::refine : lanes4::refine;

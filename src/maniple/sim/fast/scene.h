@@ -10,7 +10,7 @@ struct Scene {
   int32_t geoms, lights, sky_width, has_headlight;
   float near, far;  // metres from the camera
   const int32_t* type;
-  const uint8_t *is_visible, *is_still;
+  const uint8_t *is_visible, *layer;  // layer: one of Layer, of each geom
   const float *emission, *specular, *shininess;
   const int32_t* sky;  // six square faces, 0xBBGGRR each
   const int32_t* light_is_point;
@@ -82,7 +82,9 @@ struct Canvas {
   int32_t tiles;       // in a line
 };
 
-enum Layer { STILL = 1, MOVING = 2 };
+// What never moves; what stays where an episode puts it; all the rest. Pictures of the first, or of
+// the first two, are kept.
+enum Layer { STILL = 1, PLACED = 2, MOVING = 4, ALL = 7 };
 constexpr int MAX_GEOMS = 254;
 constexpr int MAX_LIGHTS = 8;  // the headlight included
 constexpr int SLACK = 16;      // a vector may reach so far beyond the end of a row

@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maniple.sim.fast.structs import POINTERS, Scene
-from maniple.sim.fast.support import still_bodies, visible_geoms
+from maniple.sim.fast.support import placed_bodies, still_bodies, visible_geoms
 from maniple.sim.kernel.structs import FreeView, address
 
+STILL, PLACED, MOVING = 1, 2, 4
+"""Layers of geoms, as the kernel numbers them."""
 DEFAULT_SHINE = 0.5
 """Specular and shininess of a geom without a material, as MuJoCo has them."""
 
@@ -21,7 +23,8 @@ class SceneArrays:
         material = model.geom_matid
         self.type = model.geom_type.astype(np.int32)
         self.is_visible = visible_geoms(model).astype(np.uint8)
-        self.is_still = still_bodies(model)[model.geom_bodyid].astype(np.uint8)
+        layer = np.where(placed_bodies(model), PLACED, MOVING)
+        self.layer = np.where(still_bodies(model), STILL, layer)[model.geom_bodyid].astype(np.uint8)
         self.emission = _by_material(model.mat_emission, material, 0.0)
         self.specular = _by_material(model.mat_specular, material, DEFAULT_SHINE)
         self.shininess = _by_material(model.mat_shininess, material, DEFAULT_SHINE)

@@ -8,7 +8,7 @@ from ctypes import c_float, c_int32, c_int64, c_void_p
 from maniple.sim.kernel.structs import Field, FreeView
 
 POINTERS = (
-    *("type", "is_visible", "is_still", "emission", "specular", "shininess", "sky"),
+    *("type", "is_visible", "layer", "emission", "specular", "shininess", "sky"),
     *("light_is_point", "light_is_active", "light_casts_shadow", "attenuation", "headlight"),
 )
 

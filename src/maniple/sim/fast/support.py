@@ -48,6 +48,11 @@ def still_bodies(model: mujoco.MjModel) -> NDArray[np.bool_]:
     return (model.body_weldid == 0) & (model.body_mocapid[roots] < 0)
 
 
+def placed_bodies(model: mujoco.MjModel) -> NDArray[np.bool_]:
+    """Return which bodies stand where they were put: mocap bodies, and what is welded to them."""
+    return model.body_mocapid[model.body_weldid] >= 0
+
+
 def why_not(model: mujoco.MjModel) -> str | None:
     """Return what of a model the renderer of primitives cannot draw, or None."""
     shown = visible_geoms(model)
