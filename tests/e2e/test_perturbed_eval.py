@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from without_torch import maniple_without_torch
 
 LIFT, REACH = "so101/LiftCube-v0", "so101/Reach-v0"
 
@@ -106,3 +107,10 @@ def test_completion(inside, shell):
 def test_ids_are_never_shortened(inside):
     printed = inside("list").out
     assert all(task in printed for task in _tasks())
+
+
+def test_without_torch_the_extra_is_named():
+    ended = maniple_without_torch("eval", REACH, "--policy", "random", "--episodes", 1)
+    assert ended.returncode == 2
+    assert "torch is not installed. Type: pip install" in ended.stderr
+    assert "Traceback" not in ended.stderr

@@ -10,6 +10,7 @@ import av
 import numpy as np
 import pytest
 from conftest import listed
+from without_torch import maniple_without_torch
 
 from maniple.data.lerobot.meta import read_origin
 from maniple.data.lerobot.read import Dataset
@@ -82,18 +83,8 @@ def test_other_renderers(inside, tmp_path, renderer):
 
 def test_films_need_no_torch(recording, tmp_path):
     """Whoever draws episodes again trains nothing."""
-    code = (
-        "import sys\n"
-        "class No:\n"
-        "    def find_spec(self, name, *_):\n"
-        "        if name == 'torch':\n"
-        "            raise ModuleNotFoundError(name, name=name)\n"
-        "sys.meta_path.insert(0, No())\n"
-        "from maniple.cli.main import main\n"
-        "sys.exit(main(sys.argv[1:]))"
-    )
-    words = [sys.executable, "-c", code, "replay", str(recording), "--out", str(tmp_path / "films")]
-    subprocess.run(words, check=True, timeout=120)
+    ended = maniple_without_torch("replay", recording, "--out", tmp_path / "films")
+    assert ended.returncode == 0, ended.stderr
     assert list((tmp_path / "films").glob("*.mp4"))
 
 

@@ -105,11 +105,11 @@ def run(options: Options) -> dict[str, Any]:
             "or larger."
         )
     _check_port(options)
+    require("torch")
     if options.perturb != "none" or options.policy or options.sheet or options.page or options.also:
         from maniple.cli.eval_perturbed import evaluate_perturbed
 
         return evaluate_perturbed(options)
-    require("torch")
     if options.planner is not None:
         _check_planner(options)
         from maniple.cli.eval_planner import evaluate_planner
