@@ -69,10 +69,14 @@ class Layers {
     now_++;
   }
 
-  // Whether what is placed stays there. In worlds that move it in every step, keeping it is in vain.
+  // Whether what is placed stays there. In worlds that move it in every step, keeping it is in vain:
+  // that is tried again now and then.
   bool keeps_placed() {
-    if (restless_ >= 3) is_restless_ = true;
-    return !is_restless_;
+    if (restless_ >= 3) {
+      restless_ = 0;
+      paused_until_ = now_ + PAUSE;
+    }
+    return now_ >= paused_until_;
   }
 
   // Return a layer, to be drawn where it is new; null where there is no room.
@@ -121,8 +125,8 @@ class Layers {
   }
 
   size_t budget_, bytes_ = 0, placed_bytes_ = 0;
-  long now_ = 0;
+  static constexpr int PAUSE = 100;  // calls
+  long now_ = 0, paused_until_ = 0;
   int found_placed_ = 0, new_placed_ = 0, restless_ = 0;
-  bool is_restless_ = false;
   std::unordered_map<LayerKey, std::unique_ptr<KeptLayer>, LayerKey::Hash> layers_;
 };
