@@ -6,13 +6,19 @@
 #include <new>
 
 // One Gaussian as a picture shows it, 64 bytes. Its alpha at an offset (dx, dy) in pixels is
-// 2^(power - a dx dx - b dx dy - c dy dy).
+// 2^(power - bend dy dy - a d d) with d = dx - slope dy: nothing large is subtracted from anything.
 struct alignas(64) Splat {
-  float x, y, a, b, c, power;
+  float x, y, a, slope, bend, power;
   float red, green, blue;
   float near, near_x, near_y, spread;  // inverse depth, its slope per pixel, how far it may go
   int32_t label;
   int16_t x0, x1, y0, y1;  // pixels that it may cover
+};
+
+// Blocks side by side that a splat may touch.
+struct Strip {
+  uint32_t splat;
+  uint16_t first, width;
 };
 
 // One still Gaussian in one pixel, with what is in front of it, in numbers of 16 bits: a layer has
@@ -70,7 +76,10 @@ struct Scratch {
   Buffer<int32_t> source;
   Buffer<float> shade;
   Buffer<char> blocks;
-  Buffer<uint64_t> open;
+  Buffer<Strip> strips;
+  Buffer<uint32_t> row_start, row_end;  // of strips, for each row of blocks
+  Buffer<uint64_t> edges;
+  Buffer<bool> is_done;
   Buffer<float> image;
 };
 
