@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from maniple.registry import expert
+from maniple.registry import expert, find
 from maniple.run.evaluation import evaluate
 from maniple.run.ranks import Ranks
 from maniple.world import oppose
@@ -276,6 +276,47 @@ def _random(config: WorldConfig, perturb: dict[str, float] | None = None) -> Any
         for episode, solved in played.episodes():
             if episode.obs["tip_pos"][0, 2] > 0:
                 buffer.add(episode, 0, solved)
+    source.close()
+    return buffer
+
+
+class Traveller:
+    """Takes every row to a place of its own in so many steps; random actions play on from there."""
+
+    def __init__(self, places: Any, step_m: float, travel: int, then: Any) -> None:
+        self._places, self._step_m, self._travel, self._then = places, step_m, travel, then
+        self._at = 0
+
+    def reset(self, rows: Any) -> None:
+        self._at = 0
+
+    def act(self, obs: Any) -> Any:
+        """Go straight, with the gripper as random actions leave it."""
+        action = self._then.act(obs)
+        if self._at < self._travel:
+            way = (self._places - obs["tip_pos"]) / self._step_m
+            action[:, :3] = np.clip(way, -1, 1)
+        self._at += 1
+        return action
+
+
+def _reached(config: WorldConfig) -> Any:
+    """Arms at places drawn evenly from the box that control 'ee' can reach, then random actions."""
+    task, travel = find(config.environment.task), 26
+    source = LiveSource(config)
+    buffer = source._buffer(10_000)
+    for number in range(8):
+        rng = np.random.default_rng([config.training.seed, 5, number])
+        places = rng.uniform(task.ee_low_m, task.ee_high_m, (source.envs.num_envs, 3))
+        random = make_player(config, source.envs, number, "random")
+        player = Traveller(places, task.ee_step_m, travel, random)
+        played = play(source.envs, player, 50, 999_000_000 + 16 * number, source.shapes.names)
+        for episode, solved in played.episodes():
+            obs = {name: array[travel:] for name, array in episode.obs.items()}
+            after = replace(
+                episode, obs=obs, action=episode.action[travel:], reward=episode.reward[travel:]
+            )
+            buffer.add(after, 0, solved[travel:])
     source.close()
     return buffer
 

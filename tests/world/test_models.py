@@ -135,9 +135,9 @@ def test_states_learn_from_steps_without_pictures():
     """Single steps that were drawn without pictures teach the walk, and it alone."""
     model = make_model(SHAPES, TeacherConfig(model="nano"), 0).train()
     assert "walk" not in model(batch(), 0)
-    state = torch.randn(50, 1, 3).repeat(1, 2, 1)
+    state = torch.randn(50, 1, 3).repeat(1, 5, 1)
     action = torch.rand(50, 4, 2) * 2 - 1
-    state[:, 1, :2] += action[:, -1]
+    state[:, -1, :2] += action[:, -1]
     model.calibrate(state)
     walked = batch()._replace(
         walk_state=state,
@@ -161,8 +161,8 @@ def test_states_learn_from_steps_without_pictures():
 def test_success_is_told_from_states_first():
     """Single steps teach where the task is solved; how calmly one moves there tells nothing."""
     model = make_model(SHAPES, TeacherConfig(model="nano"), 0).train()
-    state = torch.randn(400, 2, 3)
-    solved = (state[:, 1].norm(dim=-1) < 1.5).float()
+    state = torch.randn(400, 5, 3)
+    solved = (state[:, -1].norm(dim=-1) < 1.5).float()
     model.calibrate(state)
     walked = batch()._replace(walk_state=state, walk_action=torch.zeros(400, 4, 2),
                               walk_reward=solved, walk_success=solved)  # fmt: skip
