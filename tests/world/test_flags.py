@@ -46,7 +46,7 @@ WAYS = {
     "adversarial": {
         "replay_share": ["--replay-share", "0.9"], "prioritise": ["--no-prioritise"],
         "warm_up": ["--warm-up", "3"], "constraint": ["--constraint", "20"],
-        "pool": ["--pool", "1"], "wander": ["--wander", "0"], "control": ["--seed", "3"],
+        "pool": ["--pool", "1"], "control": ["--seed", "3"],
     },
 }  # fmt: skip
 

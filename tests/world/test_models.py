@@ -7,12 +7,14 @@ import pytest
 import torch
 
 from maniple.core.errors import BadConfig
+from maniple.run.ranks import Ranks
 from maniple.world.config import TeacherConfig
 from maniple.world.models import MODELS, make_model
 from maniple.world.moment import first_moment, moment_at, true_action
 from maniple.world.prediction import rollout
 from maniple.world.shapes import Batch, Shapes
 from maniple.world.teacher_checkpoint import load_strictly
+from maniple.world.updater import Updater
 
 SHAPES = Shapes(("front_rgb",), ("joint_pos",), 32, 32, 3, 2)
 
@@ -106,6 +108,40 @@ def moving_square(rng, rows) -> Batch:
 def test_an_episode_begins_with_its_first_frame():
     moment = first_moment(torch.rand(2, 3, 8, 8), torch.zeros(2, 1), 4, 2, torch.zeros(2, 5))
     assert (moment.frames == moment.now[:, None]).all() and not moment.past.any()
+
+
+def test_how_the_state_last_changed_counts():
+    """Two arms in the same place move on differently where they came from different ones."""
+    model = make_model(SHAPES, TeacherConfig(model="nano"), 0).eval()
+    moment = moment_at(batch(), 0, 4, model.blank_memory(4))
+    came = moment.states.clone()
+    came[:, -2] += 1
+    assert torch.equal(came[:, -1], moment.state)
+    with torch.no_grad():
+        said = [model.advance(m, torch.zeros(4, 2))[0].state
+                for m in (moment, moment._replace(states=came))]  # fmt: skip
+    assert (said[0] - said[1]).abs().min() > 0
+
+
+def test_states_move_on_with_frames():
+    moment = moment_at(batch(), 0, 4, torch.zeros(4, 5))
+    new = torch.full((4, 3), 7.0)
+    later = moment.after(torch.zeros(4, 2), moment.now, new, moment.memory)
+    assert torch.equal(later.state, new) and torch.equal(later.states[:, :-1], moment.states[:, 1:])
+
+
+def test_a_pace_is_for_its_part_alone():
+    """Adam moves a weight by about its learning rate, whatever the gradient."""
+    moved = {}
+    for pace in (1.0, 3.0):
+        model = make_model(SHAPES, TeacherConfig(model="nano"), 0)
+        before = {n: p.detach().clone() for n, p in model.named_parameters()}
+        updater = Updater(model, {}, 1e-3, Ranks(), paces={"moves": pace})
+        updater.step([batch()])
+        moved[pace] = {n: float((p - before[n]).abs().mean()) for n, p in model.named_parameters()}
+    for name, way in moved[3.0].items():
+        wanted = 3 if name.startswith("moves.") else 1
+        assert way == pytest.approx(wanted * moved[1.0][name], rel=0.05), name
 
 
 def test_weights_that_do_not_fit_are_told_by_name():

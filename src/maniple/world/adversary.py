@@ -29,7 +29,6 @@ from maniple.world.source import Played
 from maniple.world.support import Support, support_of
 from maniple.world.teacher_checkpoint import LoadedTeacher
 from maniple.world.updater import Updater
-from maniple.world.wander import Wander
 
 OLD, NEW = 0, 1
 """Sources in the buffer: what the teacher learned from, and what this phase played."""
@@ -89,8 +88,6 @@ class Adversary(PhaseLearner):
         self.explorer.begin(self._seed * 100_003 + self.episodes)
         if isinstance(self.explorer, MpcExplorer):
             self.explorer.constraint = self._adversarial.constraint
-            steps, seed = self._training.steps_per_episode, self._seed * 100_003 + self.episodes
-            self.explorer.wander = Wander(steps, self._adversarial.wander, seed)
             old = OLD if self.replay.count(2, OLD) else None
             if self.explorer.support is None and self.replay.count(2, old):
                 self.explorer.support = support_of(self.replay, old)

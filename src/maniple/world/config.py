@@ -251,10 +251,6 @@ class AdversarialConfig:
     constraint: float = 0.5
     """How strongly the explorer is held to actions that the data supports; 0: not at all."""
 
-    wander: float = 0.75
-    """Part of the explorer's episodes that go on with random actions from a random step on, so that
-    the model also learns calm motion where the explorer went; mpc only."""
-
     guard_db: float = 0.5
     """Fall of quality on the frozen probe set after which the model is rolled back."""
 
@@ -267,9 +263,8 @@ class AdversarialConfig:
         at_least("constraint", self.constraint, 0)
         at_least("guard_db", self.guard_db, 0)
         at_least("pool", self.pool, 1)
-        for name in ("replay_share", "wander"):
-            if not 0 <= (part := getattr(self, name)) <= 1:
-                raise BadConfig(f"{name} is {part}; it is a part, 0 to 1.")
+        if not 0 <= self.replay_share <= 1:
+            raise BadConfig(f"replay_share is {self.replay_share}; it is a part, 0 to 1.")
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from maniple.world.familiarity import Familiarity
 from maniple.world.prediction import WorldModel
 from maniple.world.support import Support
 from maniple.world.tracker import Tracker
-from maniple.world.wander import Wander
 
 DRAWN = (1, 8)
 REFINED = (2, 4)
@@ -59,8 +58,6 @@ class MpcExplorer:
         self.constraint = 0.0
         """Weight of keeping plans near what `support` knows."""
         self.support: Support | None = None
-        self.wander: Wander | None = None
-        """Who takes over in mid-episode; None: plans are followed to the end."""
         elites = max(2, config.samples // 8)
         iterations, self._followed = DRAWN if config.novelty else REFINED
         self._cem = CEMConfig(config.horizon, config.samples, iterations, elites, takes_best=True)
@@ -90,8 +87,6 @@ class MpcExplorer:
             self._left = min(self._followed, self._cem.horizon)
         action, self._plan = self._plan[:, 0], moved_on(self._plan)
         self._left -= 1
-        if self.wander is not None:
-            action = self.wander.take_over(action)
         self.tracker.did(action)
         return self._scale.to_env(action.cpu().numpy())
 
