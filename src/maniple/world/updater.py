@@ -136,7 +136,7 @@ class Updater:
 def _paced_adam(module: Any, rate: float, paces: Mapping[str, float]) -> torch.optim.Optimizer:
     """Make an optimiser with a group of parameters for every pace."""
     adam = make_adam(list(module.parameters()), rate)
-    rest = adam.param_groups[0] | {"pace": 1.0}
+    rest: dict[str, Any] = {**adam.param_groups[0], "pace": 1.0}
     faster = {name: list(module.get_submodule(name).parameters()) for name in paces}
     taken = {id(p) for parameters in faster.values() for p in parameters}
     rest["params"] = [p for p in rest["params"] if id(p) not in taken]
