@@ -138,7 +138,9 @@ def test_a_pace_is_for_its_part_alone():
         before = {n: p.detach().clone() for n, p in model.named_parameters()}
         updater = Updater(model, {}, 1e-3, Ranks(), paces={"moves": pace})
         updater.step([batch()])
-        moved[pace] = {n: float((p - before[n]).abs().mean()) for n, p in model.named_parameters()}
+        moved[pace] = {
+            n: float((p.detach() - before[n]).abs().mean()) for n, p in model.named_parameters()
+        }
     for name, way in moved[3.0].items():
         wanted = 3 if name.startswith("moves.") else 1
         assert way == pytest.approx(wanted * moved[1.0][name], rel=0.05), name
