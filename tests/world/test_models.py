@@ -7,12 +7,14 @@ import pytest
 import torch
 
 from maniple.core.errors import BadConfig
+from maniple.run.ranks import Ranks
 from maniple.world.config import TeacherConfig
 from maniple.world.models import MODELS, make_model
 from maniple.world.moment import first_moment, moment_at, true_action
 from maniple.world.prediction import rollout
 from maniple.world.shapes import Batch, Shapes
 from maniple.world.teacher_checkpoint import load_strictly
+from maniple.world.updater import Updater
 
 SHAPES = Shapes(("front_rgb",), ("joint_pos",), 32, 32, 3, 2)
 
@@ -108,6 +110,42 @@ def test_an_episode_begins_with_its_first_frame():
     assert (moment.frames == moment.now[:, None]).all() and not moment.past.any()
 
 
+def test_how_the_state_last_changed_counts():
+    """Two arms in the same place move on differently where they came from different ones."""
+    model = make_model(SHAPES, TeacherConfig(model="nano"), 0).eval()
+    moment = moment_at(batch(), 0, 4, model.blank_memory(4))
+    came = moment.states.clone()
+    came[:, -2] += 1
+    assert torch.equal(came[:, -1], moment.state)
+    with torch.no_grad():
+        said = [model.advance(m, torch.zeros(4, 2))[0].state
+                for m in (moment, moment._replace(states=came))]  # fmt: skip
+    assert (said[0] - said[1]).abs().min() > 0
+
+
+def test_states_move_on_with_frames():
+    moment = moment_at(batch(), 0, 4, torch.zeros(4, 5))
+    new = torch.full((4, 3), 7.0)
+    later = moment.after(torch.zeros(4, 2), moment.now, new, moment.memory)
+    assert torch.equal(later.state, new) and torch.equal(later.states[:, :-1], moment.states[:, 1:])
+
+
+def test_a_pace_is_for_its_part_alone():
+    """Adam moves a weight by about its learning rate, whatever the gradient."""
+    moved = {}
+    for pace in (1.0, 3.0):
+        model = make_model(SHAPES, TeacherConfig(model="nano"), 0)
+        before = {n: p.detach().clone() for n, p in model.named_parameters()}
+        updater = Updater(model, {}, 1e-3, Ranks(), paces={"moves": pace})
+        updater.step([batch()])
+        moved[pace] = {
+            n: float((p.detach() - before[n]).abs().mean()) for n, p in model.named_parameters()
+        }
+    for name, way in moved[3.0].items():
+        wanted = 3 if name.startswith("moves.") else 1
+        assert way == pytest.approx(wanted * moved[1.0][name], rel=0.05), name
+
+
 def test_weights_that_do_not_fit_are_told_by_name():
     """The original loaded 324 missing keys in silence."""
     nano = make_model(SHAPES, TeacherConfig(model="nano"), 0)
@@ -135,9 +173,9 @@ def test_states_learn_from_steps_without_pictures():
     """Single steps that were drawn without pictures teach the walk, and it alone."""
     model = make_model(SHAPES, TeacherConfig(model="nano"), 0).train()
     assert "walk" not in model(batch(), 0)
-    state = torch.randn(50, 1, 3).repeat(1, 2, 1)
+    state = torch.randn(50, 1, 3).repeat(1, 5, 1)
     action = torch.rand(50, 4, 2) * 2 - 1
-    state[:, 1, :2] += action[:, -1]
+    state[:, -1, :2] += action[:, -1]
     model.calibrate(state)
     walked = batch()._replace(
         walk_state=state,
@@ -161,8 +199,8 @@ def test_states_learn_from_steps_without_pictures():
 def test_success_is_told_from_states_first():
     """Single steps teach where the task is solved; how calmly one moves there tells nothing."""
     model = make_model(SHAPES, TeacherConfig(model="nano"), 0).train()
-    state = torch.randn(400, 2, 3)
-    solved = (state[:, 1].norm(dim=-1) < 1.5).float()
+    state = torch.randn(400, 5, 3)
+    solved = (state[:, -1].norm(dim=-1) < 1.5).float()
     model.calibrate(state)
     walked = batch()._replace(walk_state=state, walk_action=torch.zeros(400, 4, 2),
                               walk_reward=solved, walk_success=solved)  # fmt: skip

@@ -291,3 +291,12 @@ def test_a_mix_without_an_expert_that_sees_enough_is_noise():
     player = make_player(config, envs, 0)
     envs.close()
     assert isinstance(player, PinkNoise)
+
+
+def test_later_phases_tell_the_teachers_task(inside, small, tmp_path, teacher_dir):
+    """Not the default one, which they would play without a teacher."""
+    assert small[0] == "--task"
+    words = ["train", "student", "1", "2", *small[2:], "--teacher-path", teacher_dir, "--json"]
+    told = inside(*words, "--num-episodes", "1", "--horizon", "2", "--output-dir", tmp_path)
+    assert json.loads(told.out.strip().splitlines()[-1])["task"] == small[1]
+    assert f"student on {small[1]}" in told.err

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from maniple.core.errors import BadConfig
+
 
 def numbers(folder):
     """All metrics but the clock."""
@@ -97,3 +99,32 @@ def test_only_the_newest_is_gone_on_from(inside, small, tmp_path):
     assert "checkpoint-2 is" in told
     inside("train", "teacher", "--resume", tmp_path / "run/checkpoint-2", "--num-episodes", "3")
     assert (tmp_path / "run/checkpoint-3").is_dir()
+
+
+def test_a_copied_folder_goes_on(inside, small, tmp_path):
+    """A run is its folder, wherever that lies."""
+    import shutil
+
+    words = ["train", "teacher", "1", "2", *small, "--num-episodes", "2", "--save-every", "1"]
+    inside(*words, "--output-dir", tmp_path / "first")
+    shutil.copytree(tmp_path / "first", tmp_path / "copy")
+    shutil.rmtree(tmp_path / "first")
+    cut_back(tmp_path / "copy", 1)
+    inside("train", "teacher", "--resume", tmp_path / "copy")
+    assert (tmp_path / "copy/checkpoint-2/manifest.json").exists()
+    assert not (tmp_path / "first").exists()
+
+
+def test_a_refused_resume_leaves_the_settings(inside, small, tmp_path, monkeypatch):
+    """What did not go on has changed nothing."""
+    words = ["train", "teacher", "1", "2", *small, "--save-every", "1"]
+    inside(*words, "--num-episodes", "1", "--output-dir", tmp_path)
+    before = (tmp_path / "config.yaml").read_text()
+    monkeypatch.setattr("maniple.world.teacher.Teacher.load_state", refuse)
+    told = inside("train", "teacher", "--resume", tmp_path, "--num-episodes", "9", code=2).err
+    assert "does not fit" in told
+    assert (tmp_path / "config.yaml").read_text() == before
+
+
+def refuse(learner, state):
+    raise BadConfig("This checkpoint does not fit.")

@@ -101,6 +101,8 @@ class Run:
         found = self.store.load(learner.replay)
         if found is not None:
             self._restore(found)
+        # Not before a checkpoint that does not fit was refused.
+        self.store.keep_settings()
         torch.set_num_threads(self._threads)
         self.ranks.check_equal("weights", learner.weights())
         counters = learner.counters()

@@ -67,10 +67,7 @@ class Store:
             return
         try:
             self._lock = RunLock(self.folder.path)
-            if self._resume and self.folder.is_used:
-                # With the settings that were changed, so that the next resume has them too.
-                self.folder.write_config(self._settings)
-            else:
+            if not (self._resume and self.folder.is_used):
                 self.folder.create(self._settings)
         except OSError as error:
             raise BadConfig(
@@ -79,6 +76,11 @@ class Store:
             ) from error
         step = self._found.step if self._found else (0 if self._resume else None)
         self._log = Log(self.folder, step, self._settings)
+
+    def keep_settings(self) -> None:
+        """Write the settings of a run that truly goes on: the next resume has them too."""
+        if self._ranks.is_main:
+            self.folder.write_config(self._settings)
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Append metrics to every sink."""

@@ -57,7 +57,7 @@ class Adversary(PhaseLearner):
         rounds = config.adversarial.total_iterations or training.num_episodes
         self.updater = Updater(
             self.model, preset.weights, rate, ranks, rounds * training.updates_per_episode,
-            training.gradient_accumulation, training.mixed_precision,
+            training.gradient_accumulation, training.mixed_precision, preset.paces,
         )  # fmt: skip
         if config.student.algorithm == "mpc":
             place = gripper_numbers(layout, teacher.shapes.states)

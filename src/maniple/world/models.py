@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -42,6 +42,8 @@ class Preset:
     learning_rate: float
     weights: dict[str, float]
     """Weights of the terms of the loss."""
+    paces: dict[str, float] = field(default_factory=dict)
+    """Parts that learn so many times faster than the others."""
 
 
 _PIXELS = "maniple.world.pixel_model:PixelModel"
@@ -54,15 +56,19 @@ _DRAWING = {
     "success": 0.1,
     "ensemble": 1.0,
 }
+_PACES = {"walk": 3.0}
+"""What the body does needs few numbers, and a picture is only as right as they are."""
 _LATENT = {"latent": 1.0, "gaussian": 0.1, "state": 3.0, "reward": 0.1, "success": 0.1,
            "ensemble": 1.0, "picture": 10.0}  # fmt: skip
 MODELS: dict[str, Preset] = {
-    "nano": Preset("Pixels, for a CPU.", _PIXELS, {"width": 16}, 16, 3e-3, _DRAWING),
+    "nano": Preset("Pixels, for a CPU.", _PIXELS, {"width": 16}, 16, 3e-3, _DRAWING, _PACES),
     "small": Preset(
-        "Pixels, for a small GPU.", _PIXELS, {"width": 48, "memory": 256}, 32, 1e-3, _DRAWING
+        "Pixels, for a small GPU.", _PIXELS, {"width": 48, "memory": 256}, 32, 1e-3, _DRAWING,
+        _PACES,
     ),
     "base": Preset(
-        "Pixels, for a large GPU.", _PIXELS, {"width": 128, "memory": 512}, 64, 5e-4, _DRAWING
+        "Pixels, for a large GPU.", _PIXELS, {"width": 128, "memory": 512}, 64, 5e-4, _DRAWING,
+        _PACES,
     ),
     "latent": Preset(
         "No pictures needed: for planning.", "maniple.world.latent_model:LatentModel",

@@ -1,4 +1,4 @@
-"""What is known of the present: the last frames, the last actions, the state, the memory."""
+"""What is known of the present: the last frames, actions and states, and the memory."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Moment(NamedTuple):
     """(B, H, channels, h, w), the newest last."""
     past: Tensor
     """(B, H - 1, action_size): the actions between those frames."""
-    state: Tensor
-    """(B, state_size)."""
+    states: Tensor
+    """(B, H, state_size), as many as frames: how the body came here tells where its servos pull."""
     memory: Tensor
     """(B, memory_size): what the model carries along the episode."""
 
@@ -27,6 +27,11 @@ class Moment(NamedTuple):
         """The newest frame."""
         return self.frames[:, -1]
 
+    @property
+    def state(self) -> Tensor:
+        """The newest state."""
+        return self.states[:, -1]
+
     def actions(self, action: Tensor) -> Tensor:
         """The last H actions, the one being taken included, (B, H, action_size)."""
         return torch.cat([self.past, action[:, None]], 1)
@@ -34,20 +39,22 @@ class Moment(NamedTuple):
     def after(self, action: Tensor, frame: Tensor, state: Tensor, memory: Tensor) -> Moment:
         """Go on to the next frame."""
         frames = torch.cat([self.frames[:, 1:], frame[:, None]], 1)
-        return Moment(frames, self.actions(action)[:, 1:], state, memory)
+        states = torch.cat([self.states[:, 1:], state[:, None]], 1)
+        return Moment(frames, self.actions(action)[:, 1:], states, memory)
 
 
 def first_moment(frame: Tensor, state: Tensor, history: int, action_size: int, memory: Tensor):
-    """An episode begins: its first frame stands for all that were before it."""
+    """An episode begins: its first frame and state stand for all that were before them."""
     frames = frame[:, None].expand(-1, history, *frame.shape[1:])
-    return Moment(frames, frame.new_zeros(len(frame), history - 1, action_size), state, memory)
+    states = state[:, None].expand(-1, history, -1)
+    return Moment(frames, frame.new_zeros(len(frame), history - 1, action_size), states, memory)
 
 
 def moment_at(batch: Batch, step: int, history: int, memory: Tensor) -> Moment:
     """Return what is known before step number `step` of a batch, all of it true."""
     frames = batch.frames[:, step : step + history]
     past = batch.action[:, step : step + history - 1]
-    return Moment(frames, past, batch.state[:, step + history - 1], memory)
+    return Moment(frames, past, batch.state[:, step : step + history], memory)
 
 
 def true_action(batch: Batch, step: int, history: int) -> Tensor:

@@ -18,8 +18,9 @@ NAMES = Names(checkpoints=".", checkpoint="checkpoint-{step}", metrics="episode_
 """The tree that users of this pipeline know."""
 KEPT = 1_000
 """Checkpoints that stay: the next phase may begin from any of them."""
-FREE = ("teacher.cache", "training.num_episodes", "training.save_every", "training.log_every",
-        "training.max_minutes", "training.torch_threads", "training.device",
+FREE = ("teacher.cache", "teacher.output_dir", "student.output_dir", "adversarial.output_dir",
+        "training.num_episodes", "training.save_every",
+        "training.log_every", "training.max_minutes", "training.torch_threads", "training.device",
         "environment.engine", "environment.workers", "adversarial.total_iterations",
         "logging.console_level", "logging.file_level")  # fmt: skip
 """Settings that a resumed run may change without becoming another run."""

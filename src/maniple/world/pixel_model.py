@@ -43,10 +43,11 @@ class PixelModel(nn.Module):
         self.grid = (shapes.height // 8, shapes.width // 8)
         cells = 4 * width * self.grid[0] * self.grid[1]
         self.look = nn.Sequential(nn.Linear(cells, memory), nn.LayerNorm(memory), nn.Tanh())
-        told = shapes.state_size + shapes.action_size * config.history
+        told = 2 * shapes.state_size + shapes.action_size * config.history
         self.gru = nn.GRUCell(memory + told, memory)
         self.walk = nn.Sequential(
             nn.Linear(told, 2 * memory), nn.GELU(),
+            nn.Linear(2 * memory, 2 * memory), nn.GELU(),
             nn.Linear(2 * memory, 2 * memory), nn.GELU(), nn.Linear(2 * memory, shapes.state_size),
         )  # fmt: skip
         self.moves = mlp(memory + told, memory, shapes.state_size)
@@ -131,9 +132,9 @@ class PixelModel(nn.Module):
         """Errors of single true steps of the states; none where none were drawn."""
         if not batch.walk_state.numel():
             return {}
-        before, after = self.scale(batch.walk_state).unbind(1)
-        told = torch.cat([before, batch.walk_action.flatten(1)], -1)
-        said = before + self.scale.step * self.walk(told)
+        after = self.scale(batch.walk_state[:, -1])
+        told = self._told(batch.walk_state[:, :-1], batch.walk_action)
+        said = self.scale(batch.walk_state[:, -2]) + self.scale.step * self.walk(told)
         return {
             "walk": self.scale.in_steps(said - after).square().mean(),
             "outcome": self.outcome.loss(after, batch.walk_reward, batch.walk_success),
@@ -180,8 +181,13 @@ class PixelModel(nn.Module):
         return torch.cat([self._see(frames)[-1], self.scale(state)], -1)
 
     def _note(self, code: Tensor, moment: Moment, action: Tensor) -> tuple[Tensor, Tensor]:
-        told = torch.cat([self.scale(moment.state), moment.actions(action).flatten(1)], -1)
+        told = self._told(moment.states, moment.actions(action))
         return told, self.gru(torch.cat([code, told], -1), moment.memory)
+
+    def _told(self, states: Tensor, actions: Tensor) -> Tensor:
+        """What numbers tell of a step: the state, how it last changed, and the actions."""
+        before, now = self.scale(states[:, -2:]).unbind(1)
+        return torch.cat([now, self.scale.in_steps(now - before), actions.flatten(1)], -1)
 
     def _decode(self, fine: Tensor, middle: Tensor, coarse: Tensor, known: Tensor) -> Tensor:
         place = self.place(known).view(len(known), -1, *self.grid)

@@ -91,8 +91,8 @@ class Batch(NamedTuple):
     """(B, L), 0 or 1."""
     age: Tensor
     """(B, L)."""
-    walk_state: Tensor = torch.zeros(0, 2, 0)
-    """(N, 2, state_size): states before and after single steps, of which no picture is needed."""
+    walk_state: Tensor = torch.zeros(0, 0, 0)
+    """(N, H + 1, state_size): states up to after single steps, of which no picture is needed."""
     walk_action: Tensor = torch.zeros(0, 0, 0)
     """(N, H, action_size): the actions up to those steps."""
     walk_reward: Tensor = torch.zeros(0)
@@ -112,7 +112,7 @@ def with_walk(batch: Batch, windows: Windows, shapes: Shapes) -> Batch:
     device = batch.state.device
     action = torch.from_numpy(windows.action.reshape(*windows.action.shape[:2], -1)).to(device)
     return batch._replace(
-        walk_state=shapes.numbers(windows.obs, _lead(windows), device)[:, -2:],
+        walk_state=shapes.numbers(windows.obs, _lead(windows), device),
         walk_action=action,
         walk_reward=torch.from_numpy(windows.reward[:, -1]).to(device),
         walk_success=torch.from_numpy(windows.success[:, -1]).float().to(device),

@@ -40,6 +40,7 @@ class Teacher(PhaseLearner):
             training.num_episodes * training.updates_per_episode,
             training.gradient_accumulation,
             training.mixed_precision,
+            preset.paces,
         )
         self._batch_size = training.batch_size or preset.batch_size
 

@@ -41,6 +41,7 @@ class Updater:
         total: int | None = None,
         accumulation: int = 1,
         precision: str = "no",
+        paces: Mapping[str, float] | None = None,
     ) -> None:
         """Prepare training.
 
@@ -49,6 +50,7 @@ class Updater:
             total: Updates over which the rate falls; None: it stays.
             accumulation: Batches for one update.
             precision: no, bf16 or fp16.
+            paces: Parts of the model that learn so many times faster than the others.
         """
         keep_freed_memory()
         self.model, self.updates = model, 0
@@ -64,12 +66,13 @@ class Updater:
                 f"Accelerate sees {self._accelerator.num_processes} ranks, but there are "
                 f"{ranks.world_size}. Start them with torchrun."
             )
-        self._adam = make_adam(list(self._module.parameters()), learning_rate)
+        self._adam = _paced_adam(self._module, learning_rate, paces or {})
         self._wrapped, self._optimizer = self._accelerator.prepare(model, self._adam)
 
     def step(self, batches: Iterable[Batch]) -> dict[str, float]:
         """Make one update from as many batches as are accumulated; return the loss's terms."""
-        self._adam.param_groups[0]["lr"] = self._rate * self._pace()
+        for group in self._adam.param_groups:
+            group["lr"] = self._rate * group["pace"] * self._pace()
         terms: dict[str, float] = {}
         self._module.train()
         for number, batch in enumerate(batches):
@@ -128,6 +131,19 @@ class Updater:
         """Start the optimiser anew, as after a roll-back."""
         for tensor in adam_tensors("model", self._adam).values():
             tensor.zero_()
+
+
+def _paced_adam(module: Any, rate: float, paces: Mapping[str, float]) -> torch.optim.Optimizer:
+    """Make an optimiser with a group of parameters for every pace."""
+    adam = make_adam(list(module.parameters()), rate)
+    rest: dict[str, Any] = {**adam.param_groups[0], "pace": 1.0}
+    faster = {name: list(module.get_submodule(name).parameters()) for name in paces}
+    taken = {id(p) for parameters in faster.values() for p in parameters}
+    rest["params"] = [p for p in rest["params"] if id(p) not in taken]
+    adam.param_groups[:] = [rest]
+    for name, parameters in faster.items():
+        adam.add_param_group({"params": parameters, "pace": paces[name]})
+    return adam
 
 
 def _accelerator(device: torch.device, accumulation: int, precision: str) -> Any:

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from maniple.core.rank import Rank
-from maniple.world.config import WorldConfig
+from maniple.run.folder import RunFolder
+from maniple.world.config import EnvironmentConfig, WorldConfig, config_of
+from maniple.world.phase import NAMES
 
 LOG = "train.log"
 SHOWN = ("loss", "quality/gain_db_h1", "quality/gain_db_h10", "quality/sensitivity_db_h10",
@@ -48,7 +50,8 @@ class Console:
         """Tell one report; at the first one the folder is there, and the file is opened."""
         if len(self._handlers) == 1 and self._rank.is_main:
             self._open_file()
-            env = self._config.environment
+            # As the run resolved it: later phases play the teacher's task unless told otherwise.
+            env = self.environment()
             self._log.info(
                 "%s on %s: %d environments on each of %d ranks; everything is kept in %s",
                 self._phase, env.task, env.num_envs, self._rank.world_size, self._folder,
@@ -59,6 +62,11 @@ class Console:
         if words and self._rank.is_main:
             self._log.info("episode %d: %s", step, ", ".join(words))
         self._log.debug("episode %d: %s", step, dict(metrics))
+
+    def environment(self) -> EnvironmentConfig:
+        """Return the environments of the run as its folder describes them."""
+        described = RunFolder(self._folder, NAMES).config()
+        return config_of({"environment": described["environment"]}).environment
 
     def sum_up(self, answer: Mapping[str, Any]) -> None:
         """Tell the end."""

@@ -212,7 +212,7 @@ def run(options: PhaseOptions) -> dict[str, Any]:
         result = train(config, is_resumed, console.listen, stop, options.num_gpus, **more)
     answer = {
         "phase": phase,
-        "task": config.environment.task,
+        "task": console.environment().task,
         "seed": config.training.seed,
         "run_dir": str(result.run_dir),
         "episodes": result.steps,
