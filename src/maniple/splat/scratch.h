@@ -72,7 +72,8 @@ class Buffer {
 // For each visible Gaussian: its splat, its number, and how bright light makes it.
 struct Scratch {
   Buffer<Splat> splats;
-  Buffer<uint32_t> keys, other_keys, order, other_order;
+  Buffer<uint32_t> keys, order;
+  Buffer<uint64_t> words, other_words;
   Buffer<int32_t> source;
   Buffer<float> shade;
   Buffer<char> blocks;
