@@ -91,9 +91,11 @@ def _handed(name: str, config: WorldConfig) -> Iterator[None]:
         return play(source.envs, player, 50, 5_000_000 + 16 * number, seen.shapes.names,
                     learner.watch).episodes()  # fmt: skip
 
-    with patch.object(oppose, "_round", played):
-        yield
-    source.close()
+    try:
+        with patch.object(oppose, "_round", played):
+            yield
+    finally:
+        source.close()
 
 
 def _visited(config: WorldConfig, teacher: LoadedTeacher) -> Any:

@@ -115,15 +115,24 @@ def test_a_copied_folder_goes_on(inside, small, tmp_path):
     assert not (tmp_path / "first").exists()
 
 
-def test_a_refused_resume_leaves_the_settings(inside, small, tmp_path, monkeypatch):
-    """What did not go on has changed nothing."""
+def test_a_refused_resume_leaves_the_run(inside, small, tmp_path, monkeypatch):
+    """What did not go on has changed nothing: settings, curves, lines after the checkpoint."""
     words = ["train", "teacher", "1", "2", *small, "--save-every", "1"]
     inside(*words, "--num-episodes", "1", "--output-dir", tmp_path)
-    before = (tmp_path / "config.yaml").read_text()
+    metrics = tmp_path / "episode_metrics.jsonl"
+    with metrics.open("a") as file:  # as of a run that was killed later
+        file.write(metrics.read_text().splitlines()[-1].replace('"step": 1', '"step": 2') + "\n")
+    before = contents(tmp_path)
     monkeypatch.setattr("maniple.world.teacher.Teacher.load_state", refuse)
     told = inside("train", "teacher", "--resume", tmp_path, "--num-episodes", "9", code=2).err
     assert "does not fit" in told
-    assert (tmp_path / "config.yaml").read_text() == before
+    assert contents(tmp_path) == before
+
+
+def contents(folder):
+    """Every file but the log of words, which tells the refusal."""
+    files = (f for f in folder.rglob("*") if f.is_file() and f.suffix not in (".log", ".lock"))
+    return {str(f.relative_to(folder)): f.read_bytes() for f in files}
 
 
 def refuse(learner, state):

@@ -102,7 +102,7 @@ class Run:
         if found is not None:
             self._restore(found)
         # Not before a checkpoint that does not fit was refused.
-        self.store.keep_settings()
+        self.store.begin()
         torch.set_num_threads(self._threads)
         self.ranks.check_equal("weights", learner.weights())
         counters = learner.counters()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -60,27 +61,34 @@ class Store:
             self.folder.check_free()
 
     def open(self) -> None:
-        """Make the folder, or cut the metrics back to where the run goes on from."""
+        """Take the folder for this run, and make it where there is none."""
         # Not before every rank has looked at the folder as it was.
         self._ranks.wait()
         if not self._ranks.is_main:
             return
-        try:
+        with self._in_words():
             self._lock = RunLock(self.folder.path)
             if not (self._resume and self.folder.is_used):
                 self.folder.create(self._settings)
+
+    def begin(self) -> None:
+        """Write the settings of a run that truly goes on, and cut its metrics back to there."""
+        if not self._ranks.is_main:
+            return
+        step = self._found.step if self._found else (0 if self._resume else None)
+        with self._in_words():
+            self.folder.write_config(self._settings)
+            self._log = Log(self.folder, step, self._settings)
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             raise BadConfig(
                 f"The run folder {self.folder.path} cannot be written ({error.strerror}). Name "
                 "another --run-dir."
             ) from error
-        step = self._found.step if self._found else (0 if self._resume else None)
-        self._log = Log(self.folder, step, self._settings)
-
-    def keep_settings(self) -> None:
-        """Write the settings of a run that truly goes on: the next resume has them too."""
-        if self._ranks.is_main:
-            self.folder.write_config(self._settings)
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Append metrics to every sink."""

@@ -155,16 +155,7 @@ int render(const Cloud* cloud, const Rows* rows, const Order* order, void* kept)
     }
     kernel::Pool& pool = kernel::Pool::get();
     std::atomic<int> failed{0};
-    const auto safely = [&](auto work) {
-      return [&failed, work](int k) {
-        try {
-          work(k);
-        } catch (const std::bad_alloc&) {
-          failed = 1;
-        }
-      };
-    };
-    pool.run((int)missing.size(), order->threads, safely([&](int m) {
+    pool.run((int)missing.size(), order->threads, kernel::safely(failed, [&](int m) {
       const int k = missing[m].second;
       Layers::Kept& made = *missing[m].first;
       const Output& out = order->output[k % order->cameras];
@@ -182,7 +173,7 @@ int render(const Cloud* cloud, const Rows* rows, const Order* order, void* kept)
 #if defined(__GLIBC__)
     if (!missing.empty()) malloc_trim(0);  // what layers were built with
 #endif
-    pool.run(count, order->threads, safely([&](int k) {
+    pool.run(count, order->threads, kernel::safely(failed, [&](int k) {
       const Output& out = order->output[k % order->cameras];
       const int at = k / order->cameras;
       const View v = view_of(*rows, *order, out, at);

@@ -42,7 +42,7 @@ def find_checkpoint(path: str | Path | None, flag: str) -> Checkpoint:
         )
     path = Path(path)
     if not path.exists():
-        raise BadConfig(f"There is no checkpoint at {path}.")
+        raise BadConfig(f"There is no checkpoint at {path}. Name another with {flag}.")
     if (path / MANIFEST).exists():
         found = Checkpoint(path)
         if complaint := found.complaint():

@@ -91,7 +91,7 @@ def one(library, rng, layers, lanes):
     )  # fmt: skip
     order = Order(
         rows, 1, wide, height, int(rng.integers(2)), int(rng.choice([-1, 0, 8, 300])),
-        int(rng.integers(2)), 1, lanes,
+        int(rng.integers(2)), 1, lanes, int(rng.integers(2)),
         np.arange(rows, dtype=np.int32).ctypes.data, ctypes.addressof(output),
     )  # fmt: skip
     numbers = np.arange(rows, dtype=np.int32)

@@ -37,7 +37,8 @@ class CanvasMemory {
     uint32_t* in_shadow = has_shadows ? colour + plane : nullptr;
     float* nearer_than = (float*)(colour + plane * (has_shadows ? 2 : 1));
     const int32_t tiles = (width - 1) / TILE_WIDE + 1;
-    return {width, height, pitch, (float*)memory_, colour, in_shadow, nullptr, {}, nearer_than, tiles};
+    return {width,   height, pitch, (float*)memory_, colour, in_shadow, nullptr, {}, nearer_than,
+            tiles};
   }
 
  private:
@@ -53,7 +54,8 @@ struct KeptLayer {
   CanvasMemory memory;
   Canvas canvas;
   long used;
-  int layers;  // what it shows
+  int layers;             // what it shows
+  bool is_drawn = false;  // not yet, or memory ran out before
 };
 
 class Layers {
@@ -69,8 +71,8 @@ class Layers {
     now_++;
   }
 
-  // Whether what is placed stays there. In worlds that move it in every step, keeping it is in vain:
-  // that is tried again now and then.
+  // Whether what is placed stays there. Where it moves in every step, keeping it is in vain: that is
+  // tried again now and then.
   bool keeps_placed() {
     if (restless_ >= 3) {
       restless_ = 0;
@@ -94,10 +96,12 @@ class Layers {
       found = layers_.emplace(key, std::move(layer)).first;
       bytes_ += bytes;
       if (has_placed) placed_bytes_ += bytes;
-      is_new = true;
+      found->second->used = now_ - 1;
       new_placed_ += has_placed;
     }
     found_placed_ += has_placed;
+    // Once in a call: rows may share it.
+    if (!found->second->is_drawn && found->second->used != now_) is_new = true;
     found->second->used = now_;
     return found->second.get();
   }

@@ -92,7 +92,7 @@ int render(const Scene* scene, const Rows* rows, const Order* order, void* kept)
     std::vector<std::pair<KeptLayer*, int>> missing;
     if (layers) {
       layers->begin();
-      const bool keeps_placed = has_placed(*scene) && layers->keeps_placed();
+      const bool keeps_placed = order->keeps_placed && has_placed(*scene) && layers->keeps_placed();
       for (int k = 0; k < count; k++) {
         const Output& out = order->output[k % order->cameras];
         if (!out.is_still) continue;
@@ -109,13 +109,16 @@ int render(const Scene* scene, const Rows* rows, const Order* order, void* kept)
       }
     }
     kernel::Pool& pool = kernel::Pool::get();
-    pool.run((int)missing.size(), order->threads, [&](int m) {
+    std::atomic<int> failed{0};
+    pool.run((int)missing.size(), order->threads, kernel::safely(failed, [&](int m) {
       const int k = missing[m].second;
       const int camera = order->output[k % order->cameras].camera;
       const View v = view_of(*rows, *order, order->row[k / order->cameras], camera);
       draw(order->lanes, *scene, v, missing[m].first->canvas, missing[m].first->layers, true);
-    });
-    pool.run(count, order->threads, [&](int k) {
+      missing[m].first->is_drawn = true;
+    }));
+    if (failed) return 1;
+    pool.run(count, order->threads, kernel::safely(failed, [&](int k) {
       const int at = k / order->cameras;
       const Output& out = order->output[k % order->cameras];
       const View v = view_of(*rows, *order, order->row[at], out.camera);
@@ -142,8 +145,8 @@ int render(const Scene* scene, const Rows* rows, const Order* order, void* kept)
              out.segmentation
                  ? (int32_t*)((char*)out.segmentation + at * out.segmentation_stride)
                  : nullptr);
-    });
-    return 0;
+    }));
+    return failed;
   } catch (const std::bad_alloc&) {
     return 1;
   }

@@ -50,6 +50,7 @@ class FastRenderer(KernelCaller):
         self._tolerance = TOLERANCE
         self._scene = SceneArrays(source.model)
         self._free_view = free_view(source.model)
+        self._layer_bytes = layer_bytes
         super().__init__(compiled_library(), Rows(), layer_bytes)
         self._struct = self._scene.struct()
 
@@ -95,7 +96,14 @@ class FastRenderer(KernelCaller):
             output=ctypes.addressof(outputs),
             free_view=self._free_view,
         )
+        order.keeps_placed = int(self._has_room(order, sum(one.is_still for one in outputs)))
         self._draw(self._struct, order, copies)
+
+    def _has_room(self, order: Order, still_cameras: int) -> bool:
+        """Whether what is placed can be kept for all rows, not only for those of this order."""
+        pictures = len(self._known["geom_xpos"]) * still_cameras
+        pixel_bytes = 12 if order.has_shadows else 8
+        return pictures * pixel_bytes * order.width * order.height < self._layer_bytes / 4
 
 
 def compiled_library() -> ctypes.CDLL | None:

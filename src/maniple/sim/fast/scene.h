@@ -42,6 +42,7 @@ struct Order {
   int32_t tolerance;  // by more grey levels than this; below zero: everywhere
   int32_t has_shadows;
   int32_t threads, lanes;
+  int32_t keeps_placed;  // whether there is room for what is placed in every row
   const int32_t* row;
   const Output* output;
   FreeView free_view;

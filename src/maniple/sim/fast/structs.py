@@ -54,6 +54,7 @@ class Order(ctypes.Structure):
     _fields_ = [
         *((name, c_int32) for name in ("rows", "cameras", "width", "height")),
         *((name, c_int32) for name in ("is_fine", "tolerance", "has_shadows", "threads", "lanes")),
+        ("keeps_placed", c_int32),
         ("row", c_void_p),
         ("output", c_void_p),
         ("free_view", FreeView),

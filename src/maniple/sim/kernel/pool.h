@@ -8,11 +8,24 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 namespace kernel {
+
+// Work that tells where memory ran out: an exception that leaves a thread ends the process.
+template <class Work>
+auto safely(std::atomic<int>& failed, Work work) {
+  return [&failed, work](int k) {
+    try {
+      work(k);
+    } catch (const std::bad_alloc&) {
+      failed = 1;
+    }
+  };
+}
 
 class Pool {
  public:
