@@ -25,24 +25,16 @@ from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
-from pictures import use_many_faces
+from splats_likeness import compare, sheet
 
-from maniple.cli.splat.likeness import held_out
-from maniple.cli.splat.subject import load_subject
-from maniple.data.video import save_png, tile
 from maniple.registry import recipe
-from maniple.sim import gl_renderer
 from maniple.sim.fast.renderer import FastRenderer
 from maniple.sim.gl_renderer import GLRenderer
-from maniple.sim.renderer import make_renderer, render_still
 from maniple.splat.cloud import Cloud, make_cloud
 from maniple.splat.compiled import CompiledScene
-from maniple.splat.poses import PoseSource
-from maniple.splat.quality import likeness
 from maniple.splat.raster import LAYER_BYTES, STAGES, Raster
 from maniple.splat.scene import Part, Scene, read_scene
 from maniple.splat.store import find_scene
-from maniple.splat.views import draw_views
 
 TASKS = ("piper/AppleInBowl-v0", "so101/LiftCube-v0", "panda/OpenDrawer-v0", "PiperMobileRobot-v0")
 ROWS, ROUNDS, SIZE = 8, 5, 128
@@ -60,9 +52,9 @@ def main() -> None:
     options.add_argument("--json", action="store_true")
     given = options.parse_args()
     if given.likeness:
-        answer: Any = compare()
+        answer: Any = compare(TASKS)
     elif given.sheet:
-        answer = sheet(given.sheet)
+        answer = sheet(TASKS, given.sheet)
     elif given.envs:
         answer = environments()
     else:
@@ -236,7 +228,6 @@ memory = psutil.Process().memory_info().rss
 began = time.process_time()
 import maniple.splat.renderer
 imported = time.process_time()
-from maniple.sim.renderer import make_renderer, render_still
 renderer = make_renderer("splat", group.source, (128, 128))
 render_still(renderer, 0, 0, 128, 128)
 print(imported - began, time.process_time() - imported,
@@ -278,47 +269,6 @@ envs.close()
     order = [sys.executable, "-c", code]
     done = subprocess.run(order, capture_output=True, text=True, check=True)
     return round(float(done.stdout), 1)
-
-
-def compare() -> dict[str, Any]:
-    """Shipped scenes in states that they have not seen, against fast and against MuJoCo's GL.
-
-    GL lights the corners of faces: once with the few faces it has, once with very many.
-    """
-    few_faces = gl_renderer._set_quality
-    answer: dict[str, Any] = {}
-    for task in TASKS:
-        source, views = held_out(task)
-        path = find_scene(source.model)
-        assert path is not None
-        scene = read_scene(path)
-        answer[task] = {"gaussians": len(scene)}
-        for name in ("fast", "mujoco", "mujoco, many faces"):
-            gl_renderer._set_quality = use_many_faces if "many" in name else few_faces
-            drawn_by = name.partition(",")[0]
-            other = views
-            if name != "fast":
-                other = draw_views(source, len(source), (SIZE, SIZE), drawn_by)
-            table = likeness(scene, source, other)
-            answer[task][name] = {c: [round(v, 1) for v in row] for c, row in table.items()}
-        print(task, json.dumps(answer[task]))
-    gl_renderer._set_quality = few_faces
-    return answer
-
-
-def sheet(path: Path) -> str:
-    """MuJoCo, splats and hybrid beside each other, one row for each camera of each task."""
-    pictures = []
-    for task in TASKS:
-        model, seen = load_subject(task, 3)
-        source = PoseSource(model, seen[-1:])
-        for camera in range(model.ncam):
-            for name in ("mujoco", "splat", "hybrid"):
-                renderer = make_renderer(name, source, (256, 256))
-                pictures.append(render_still(renderer, 0, camera, 256, 256))
-                renderer.close()
-    save_png(path, tile(pictures, 6))
-    return str(path)
 
 
 def environments() -> dict[str, Any]:
