@@ -228,6 +228,7 @@ memory = psutil.Process().memory_info().rss
 began = time.process_time()
 import maniple.splat.renderer
 imported = time.process_time()
+from maniple.sim.renderer import make_renderer, render_still
 renderer = make_renderer("splat", group.source, (128, 128))
 render_still(renderer, 0, 0, 128, 128)
 print(imported - began, time.process_time() - imported,

@@ -41,7 +41,8 @@ def train(
         check_weights(config.student)
         teacher = load_teacher(config.student.teacher_path)
         config = seen_alike(config, teacher, given)
-        with make_run(config, "student", ranks, resume, listen, stop) as run:
+        origin = {"teacher": teacher.checkpoint}
+        with make_run(config, "student", ranks, resume, listen, stop, origin) as run:
             source = LiveSource(config)
             check_alike(source, teacher)
             remote = remote_player(config, source)

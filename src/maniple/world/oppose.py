@@ -21,6 +21,7 @@ from maniple.world.config import WorldConfig, config_of
 from maniple.world.explore import check_alike, seen_alike
 from maniple.world.gallery import Gallery
 from maniple.world.make import make_player, round_seed
+from maniple.world.origin import split_phase
 from maniple.world.phase import check_ranks, make_run
 from maniple.world.probe import Probe
 from maniple.world.rounds import play
@@ -53,7 +54,8 @@ def train(
             student = find_checkpoint(config.adversarial.student_checkpoint, "--student-checkpoint")
             config = _as_student(config, student)
         config = seen_alike(config, teacher, given)
-        with make_run(config, "adversarial", ranks, resume, listen, stop) as run:
+        origin = {"teacher": teacher.checkpoint} | ({"student": student} if student else {})
+        with make_run(config, "adversarial", ranks, resume, listen, stop, origin) as run:
             source = LiveSource(config)
             check_alike(source, teacher)
             learner = Adversary(config, teacher, source.layout, source.action, ranks)
@@ -106,9 +108,9 @@ def load_episodes(replay: SequenceBuffer, checkpoint: Checkpoint, rank: int) -> 
 
 def _as_student(config: WorldConfig, checkpoint: Checkpoint) -> WorldConfig:
     """Take the explorer's settings over from the student that is named."""
-    described = folder_of(checkpoint.path).config()
-    if described.pop("phase", "") != "student":
+    phase, settings = split_phase(folder_of(checkpoint.path).config())
+    if phase != "student":
         raise BadConfig(f"{checkpoint.path} is no checkpoint of a student.")
-    there = config_of(described, str(Path(checkpoint.path.parent) / "config.yaml"))
+    there = config_of(settings, str(Path(checkpoint.path.parent) / "config.yaml"))
     own = {name: getattr(config.student, name) for name in ("output_dir", "teacher_path", "port")}
     return replace(config, student=replace(there.student, **own))

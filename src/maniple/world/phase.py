@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from maniple.core.errors import BadConfig
 from maniple.run.config import RunConfig, Schedule
-from maniple.run.folder import Names, plain
+from maniple.run.folder import Names, RunFolder, plain
 from maniple.run.ranks import Ranks
 from maniple.run.run import Listen, Run
 from maniple.run.stop import Stop
 from maniple.run.store import Store
 from maniple.world.config import StudentConfig, WorldConfig
+from maniple.world.origin import ORIGIN, PHASE, Origin, check_origin, told
 
 NAMES = Names(checkpoints=".", checkpoint="checkpoint-{step}", metrics="episode_metrics.jsonl")
 """The tree that users of this pipeline know."""
 KEPT = 1_000
 """Checkpoints that stay: the next phase may begin from any of them."""
 FREE = ("teacher.cache", "teacher.output_dir", "student.output_dir", "adversarial.output_dir",
+        "student.teacher_path", "adversarial.teacher_checkpoint", "adversarial.student_checkpoint",
         "training.num_episodes", "training.save_every",
         "training.log_every", "training.max_minutes", "training.torch_threads", "training.device",
         "environment.engine", "environment.workers", "adversarial.total_iterations",
@@ -62,11 +63,6 @@ def check_weights(student: StudentConfig) -> None:
         )
 
 
-def described(config: WorldConfig, phase: str) -> dict[str, Any]:
-    """Return the settings that a run folder keeps."""
-    return {"phase": phase, **plain(config)}
-
-
 def make_run(
     config: WorldConfig,
     phase: str,
@@ -74,15 +70,22 @@ def make_run(
     resume: bool = False,
     listen: Listen = lambda step, metrics: None,
     stop: Stop | None = None,
+    origin: Origin | None = None,
 ) -> Run:
-    """Make the run around a phase's learner; its steps are rounds of episodes."""
+    """Make the run around a phase's learner; its steps are rounds of episodes.
+
+    Args:
+        origin: The checkpoints that the phase builds on.
+    """
     training = config.training
     total = rounds_of(config, phase)
     run = RunConfig(config.environment.task, total, None, training.max_minutes, None, training.seed)
     schedule = Schedule(training.log_every, 0, 0, training.save_every)
-    store = Store(
-        run_dir(config, phase), described(config, phase), resume, ranks, FREE, NAMES, KEPT
-    )
+    folder, origin = RunFolder(run_dir(config, phase), NAMES), origin or {}
+    if resume and folder.is_used:
+        check_origin(folder, origin)
+    settings = {PHASE: phase, **({ORIGIN: told(origin)} if origin else {}), **plain(config)}
+    store = Store(folder.path, settings, resume, ranks, FREE, NAMES, KEPT)
     return Run(run, schedule, store, ranks, None, listen, stop, training.torch_threads)
 
 

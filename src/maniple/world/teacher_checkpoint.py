@@ -17,6 +17,7 @@ from maniple.run.folder import folder_of
 from maniple.run.tree import unsplit
 from maniple.world.config import WorldConfig, config_of
 from maniple.world.models import make_model
+from maniple.world.origin import split_phase
 from maniple.world.phase import NAMES
 from maniple.world.prediction import WorldModel
 from maniple.world.shapes import Shapes
@@ -57,9 +58,8 @@ def find_checkpoint(path: str | Path | None, flag: str) -> Checkpoint:
 def load_teacher(path: str | Path | None, flag: str = "--teacher-path") -> LoadedTeacher:
     """Load the world model of any phase's checkpoint."""
     checkpoint = find_checkpoint(path, flag)
-    described = folder_of(checkpoint.path).config()
-    described.pop("phase", None)
-    config = config_of(described, str(checkpoint.path.parent / "config.yaml"))
+    _, settings = split_phase(folder_of(checkpoint.path).config())
+    config = config_of(settings, str(checkpoint.path.parent / "config.yaml"))
     state = unsplit(checkpoint.about()["state"], checkpoint.arrays())["learner"]
     told = state["shapes"]
     lists = {name: tuple(told[name]) for name in ("cameras", "states")}

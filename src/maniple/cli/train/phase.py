@@ -31,6 +31,7 @@ from maniple.world.config import (
     read_config,
     read_sections,
 )
+from maniple.world.origin import split_phase
 from maniple.world.phase import NAMES, check_settings, rounds_of, run_dir
 
 TRAINERS = {
@@ -138,13 +139,13 @@ def _settings(phase: str, words: Sequence[str]) -> WorldConfig:
     if "--resume" in words or "--auto-resume" in words:
         folder = _resumed(phase, config, words)
         if folder.is_used:
-            described = folder.config()
-            if (other := described.pop("phase", phase)) != phase:
+            other, settings = split_phase(folder.config())
+            if other not in ("", phase):
                 raise BadConfig(
                     f"{folder.path} is a run of phase {other!r}: go on with 'maniple train {other} "
                     f"--resume --output-dir {folder.path}'."
                 )
-            config = config_of(described, str(folder.path / "config.yaml"))
+            config = config_of(settings, str(folder.path / "config.yaml"))
             own = replace(getattr(config, phase), output_dir=folder.path)
             config = replace(config, **{phase: own})
         elif value_of(words, "--resume-from"):
