@@ -12,10 +12,9 @@ from time import process_time
 from typing import Any
 from unittest.mock import patch
 
-import numpy as np
 from world_setup import of_teacher, tell
+from world_travellers import traveller
 
-from maniple.registry import find
 from maniple.run.ranks import Ranks
 from maniple.world import oppose
 from maniple.world.config import WorldConfig
@@ -87,9 +86,10 @@ def _handed(name: str, config: WorldConfig) -> Iterator[None]:
         number = learner.episodes
         player = make_player(config, source.envs, number, "random")
         if not is_anywhere:
-            player = _traveller(config, source, player, number)
-        return play(source.envs, player, 50, 5_000_000 + 16 * number, seen.shapes.names,
-                    learner.watch).episodes()  # fmt: skip
+            player = traveller(config, source, player, number)
+        return play(source.envs, player, config.training.steps_per_episode,
+                    5_000_000 + 16 * number, seen.shapes.names, learner.watch,
+                    ).episodes()  # fmt: skip
 
     try:
         with patch.object(oppose, "_round", played):
@@ -99,12 +99,12 @@ def _handed(name: str, config: WorldConfig) -> Iterator[None]:
 
 
 def _visited(config: WorldConfig, teacher: LoadedTeacher) -> Any:
-    source = LiveSource(config)
+    source, steps = LiveSource(config), config.training.steps_per_episode
     student = Student(config, teacher, source.layout, source.action, Ranks())
     buffer = source._buffer(10_000)
     for number in range(4):
         student.begin()
-        played = play(source.envs, student.player, 50, 777_000_000 + 16 * number,
+        played = play(source.envs, student.player, steps, 777_000_000 + 16 * number,
                       source.shapes.names, student.watch)  # fmt: skip
         for episode, solved in played.episodes():
             buffer.add(episode, 0, solved)
@@ -125,7 +125,8 @@ def _random(config: WorldConfig, perturb: dict[str, float] | None = None) -> Any
     buffer = source._buffer(10_000)
     for number in range(6):
         player = make_player(config, source.envs, number, "random")
-        played = play(source.envs, player, 50, 888_000_000 + 16 * number, source.shapes.names)
+        played = play(source.envs, player, config.training.steps_per_episode,
+                      888_000_000 + 16 * number, source.shapes.names)  # fmt: skip
         for episode, solved in played.episodes():
             if episode.obs["tip_pos"][0, 2] > 0:
                 buffer.add(episode, 0, solved)
@@ -133,49 +134,20 @@ def _random(config: WorldConfig, perturb: dict[str, float] | None = None) -> Any
     return buffer
 
 
-class Traveller:
-    """Takes every row to a place of its own in so many steps; random actions play on from there."""
-
-    def __init__(self, places: Any, step_m: float, travel: int, then: Any) -> None:
-        self._places, self._step_m, self._travel, self._then = places, step_m, travel, then
-        self._at = 0
-
-    def reset(self, rows: Any) -> None:
-        self._at = 0
-
-    def act(self, obs: Any) -> Any:
-        """Go straight, with the gripper as random actions leave it."""
-        action = self._then.act(obs)
-        if self._at < self._travel:
-            way = (self._places - obs["tip_pos"]) / self._step_m
-            action[:, :3] = np.clip(way, -1, 1)
-        self._at += 1
-        return action
-
-
-TRAVEL = 26
-"""Steps in which an arm gets to its place."""
-
-
-def _traveller(config: WorldConfig, source: LiveSource, then: Any, number: int) -> Traveller:
-    task: Any = find(config.environment.task)
-    rng = np.random.default_rng([config.training.seed, 5, number])
-    places = rng.uniform(task.ee_low_m, task.ee_high_m, (source.envs.num_envs, 3))
-    return Traveller(places, task.ee_step_m, TRAVEL, then)
-
-
 def _reached(config: WorldConfig) -> Any:
     """Random actions at places drawn evenly from the box that the control keeps the tip in."""
-    source = LiveSource(config)
+    source, steps = LiveSource(config), config.training.steps_per_episode
     buffer = source._buffer(10_000)
     for number in range(8):
         random = make_player(config, source.envs, number, "random")
-        player = _traveller(config, source, random, number)
-        played = play(source.envs, player, 50, 999_000_000 + 16 * number, source.shapes.names)
+        player = traveller(config, source, random, number)
+        played = play(source.envs, player, steps, 999_000_000 + 16 * number, source.shapes.names)
         for episode, solved in played.episodes():
-            obs = {name: array[TRAVEL:] for name, array in episode.obs.items()}
-            action, reward = episode.action[TRAVEL:], episode.reward[TRAVEL:]
-            buffer.add(replace(episode, obs=obs, action=action, reward=reward), 0, solved[TRAVEL:])
+            obs = {name: array[player.travel :] for name, array in episode.obs.items()}
+            action, reward = episode.action[player.travel :], episode.reward[player.travel :]
+            buffer.add(
+                replace(episode, obs=obs, action=action, reward=reward), 0, solved[player.travel :]
+            )
     source.close()
     return buffer
 

@@ -17,11 +17,12 @@ def tell(**found: Any) -> None:
 
 
 def of_teacher(teacher: LoadedTeacher, seed: int) -> WorldConfig:
-    """The teacher's environments, with a round of 16 rows and 50 steps and a seed of its own."""
+    """The teacher's environments and its episodes, in rounds of 16 rows, with a seed of its own."""
     config = seen_alike(WorldConfig(), teacher)
     env = replace(config.environment, num_envs=16)
     # Curiosity must learn as fast as it sees: with 10 updates in a round it runs after itself.
+    steps = teacher.config.training.steps_per_episode
     training = replace(
-        config.training, seed=seed + 100, steps_per_episode=50, updates_per_episode=40
+        config.training, seed=seed + 100, steps_per_episode=steps, updates_per_episode=40
     )
     return replace(config, environment=env, training=training, teacher=teacher.config.teacher)

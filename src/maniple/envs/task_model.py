@@ -25,6 +25,15 @@ def configure(task: Task, config: EnvConfig) -> None:
     task.configure(config)
 
 
+def proprioception(task: type[Task], config: EnvConfig) -> tuple[str, ...]:
+    """Names of what the robot knows of itself, with the arms and the base that are driven."""
+    if not (config.arms or config.base):
+        return tuple(getattr(task, "proprioception", ()))
+    made = task()
+    configure(made, config)
+    return tuple(made.proprioception)
+
+
 def choose_robot(task: Task, name: str | None) -> Robot:
     """Return the robot that a config names, where the task can take it, else the task's own."""
     if name is None or name == task.robot.name:

@@ -12,7 +12,7 @@ from maniple.core.lookup import load
 from maniple.core.spec import ArraySpec, Layout
 from maniple.data.frame_stack import stacked
 from maniple.envs.config import ALL, EnvConfig
-from maniple.envs.task_model import configure
+from maniple.envs.task_model import proprioception
 from maniple.learn.algorithms import ALGORITHMS
 from maniple.learn.config import AgentConfig, TrainConfig, algorithm_of, task_env
 from maniple.registry import TASKS, canonical, find, make_vec, recipe
@@ -127,12 +127,7 @@ def policy_states(config: TrainConfig) -> tuple[str, ...]:
     if not config.env.cameras or not is_ours(config.run.task):
         return ()
     task = find(config.run.task)
-    own: tuple[str, ...] = tuple(getattr(task, "proprioception", ()))
-    if config.env.arms or config.env.base:
-        # A second arm, or a base, is a part of the robot where it is driven.
-        made = task()
-        configure(made, config.env)
-        own = tuple(made.proprioception)
+    own = proprioception(task, config.env)
     if not own:
         raise BadConfig(
             f"{config.run.task} does not say what its robot knows of itself, so that a policy on "

@@ -115,6 +115,12 @@ class EnvironmentConfig:
     control: str | None = None
     """How actions move the robot; None: the task's own."""
 
+    arms: int | None = None
+    """Arms that are driven, of a robot that has two; None: the task's choice."""
+
+    base: bool = False
+    """Drive the base too, of a robot that can move."""
+
     state: str = "own"
     """own: what the robot knows of itself; all: the simulator's truth too; none."""
 

@@ -87,7 +87,7 @@ def seen_alike(
 ) -> WorldConfig:
     """Show the environments as the teacher saw them, but for what was given or is no default."""
     default, then = EnvironmentConfig(), teacher.config.environment
-    names = ("task", "cameras", "image_size", "renderer", "control", "state")
+    names = ("task", "cameras", "image_size", "renderer", "control", "arms", "base", "state")
     now = config.environment
     kept = {n for n in names if n in given or getattr(now, n) != getattr(default, n)}
     taken = {n: getattr(then, n) for n in names if n not in kept}

@@ -8,6 +8,8 @@ import numpy as np
 
 from maniple.core.errors import BadConfig, UnknownName
 from maniple.core.rank import Rank
+from maniple.envs.config import EnvConfig
+from maniple.envs.task_model import proprioception
 from maniple.registry import EXPERTS, TASKS, canonical, expert, find, make_vec
 from maniple.world.adapter import Mixed, StudentAdapter
 from maniple.world.config import EnvironmentConfig, WorldConfig
@@ -31,7 +33,10 @@ def make_envs(config: WorldConfig, rows: int | None = None, **more: Any) -> Any:
         "max_episode_steps": config.training.steps_per_episode, "engine": env.engine,
         "autoreset_mode": "Disabled", **more,
     }  # fmt: skip
-    optional = {"control": env.control, "workers": env.workers, "perturb": env.perturb or None}
+    optional = {
+        "control": env.control, "workers": env.workers, "perturb": env.perturb or None,
+        "arms": env.arms, "base": env.base or None,
+    }  # fmt: skip
     options |= {n: value for n, value in optional.items() if value is not None and n not in more}
     return make_vec(env.task, rows if rows is not None else env.num_envs, **options)
 
@@ -48,7 +53,7 @@ def state_names(layout: Any, config: EnvironmentConfig) -> tuple[str, ...]:
         return ()
     if config.state == "all" or canonical(config.task) not in TASKS:
         return numbers
-    own = getattr(find(config.task), "proprioception", ())
+    own = proprioception(find(config.task), EnvConfig(arms=config.arms, base=config.base))
     return tuple(name for name in numbers if name in own) or numbers
 
 
@@ -60,9 +65,9 @@ def make_player(config: WorldConfig, envs: Any, episode: int, source: str = "") 
     if source == "random":
         return UniformNoise(spec, rows, rng)
     pink = PinkNoise(spec, rows, config.training.steps_per_episode, rng)
-    if source == "pink" or (
-        source == "mix" and (task not in EXPERTS or config.environment.control)
-    ):
+    env = config.environment
+    is_changed = env.control is not None or env.arms is not None or env.base
+    if source == "pink" or (source == "mix" and (task not in EXPERTS or is_changed)):
         return pink
     if task not in EXPERTS:
         raise BadConfig(f"{task} has no scripted expert. Take --source pink, random or mix.")

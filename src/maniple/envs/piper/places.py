@@ -43,6 +43,8 @@ PART_MEANINGS: Mapping[str, str] = {
 }
 """What is observed besides where a second arm or the base is driven."""
 FOV_DEG = 65.0
+OVERVIEW = "overview"
+"""Camera that sees the floor over which a base is driven; the others look at the table."""
 
 
 class PiperTask(Task):
@@ -85,6 +87,9 @@ class PiperTask(Task):
         add_camera(spec, "front", middle + way, middle, 42.0)
         add_wrist_camera(spec)
         add_camera(spec, "overhead", middle + [0.0, 0.0, 0.95], middle, 45.0)
+        if self._has_base:
+            eye, floor = np.array([-0.45, -2.0, 1.9]), np.array([-0.45, 0.0, self.surface_m / 2])
+            add_camera(spec, OVERVIEW, eye, floor, 45.0)
 
     def observe(self, s: State) -> dict[str, NDArray]:
         """Return the arm's joints and its fingertip; tasks add what they are about."""
@@ -98,6 +103,8 @@ class PiperTask(Task):
         self.bounds = {**self.bounds, **{name: PART_BOUNDS[name] for name in chosen}}
         self.meanings = {**self.meanings, **{name: PART_MEANINGS[name] for name in chosen}}
         self.proprioception = (*self.proprioception, *chosen)
+        if base:
+            self.cameras = (*self.cameras, OVERVIEW)
 
     def observe_parts(self, s: State) -> dict[str, NDArray]:
         """Return the right arm's joints and where the base is, where these are driven."""
