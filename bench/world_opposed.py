@@ -13,7 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 from world_setup import of_teacher, tell
-from world_travellers import traveller
+from world_travellers import EvenlyPlaced
 
 from maniple.run.ranks import Ranks
 from maniple.world import oppose
@@ -78,18 +78,18 @@ def _handed(name: str, config: WorldConfig) -> Iterator[None]:
     if not name.startswith("handed"):
         yield
         return
-    is_anywhere = name == "handed uniform"
-    perturb = {"start": ANYWHERE_RAD} if is_anywhere else {}
-    source = LiveSource(replace(config, environment=replace(config.environment, perturb=perturb)))
+    anywhere = replace(config.environment, perturb={"start": ANYWHERE_RAD})
+    source: Any = (LiveSource(replace(config, environment=anywhere)) if name == "handed uniform"
+                   else EvenlyPlaced(config))  # fmt: skip
 
     def played(_: Any, seen: LiveSource, learner: Any) -> Any:
         number = learner.episodes
+        seed = 5_000_000 + 16 * number
+        if isinstance(source, EvenlyPlaced):
+            return source.play(number, seed, learner.watch)
         player = make_player(config, source.envs, number, "random")
-        if not is_anywhere:
-            player = traveller(config, source, player, number)
-        return play(source.envs, player, config.training.steps_per_episode,
-                    5_000_000 + 16 * number, seen.shapes.names, learner.watch,
-                    ).episodes()  # fmt: skip
+        steps, names = config.training.steps_per_episode, seen.shapes.names
+        return play(source.envs, player, steps, seed, names, learner.watch).episodes()
 
     try:
         with patch.object(oppose, "_round", played):
@@ -114,6 +114,8 @@ def _visited(config: WorldConfig, teacher: LoadedTeacher) -> Any:
     return buffer
 
 
+JUDGED_STEPS = 24
+"""Steps that are judged at an evenly drawn place."""
 ANYWHERE_RAD = 1.0
 """Joints of uniform states lie so far around where episodes begin."""
 
@@ -135,20 +137,14 @@ def _random(config: WorldConfig, perturb: dict[str, float] | None = None) -> Any
 
 
 def _reached(config: WorldConfig) -> Any:
-    """Random actions at places drawn evenly from the box that the control keeps the tip in."""
-    source, steps = LiveSource(config), config.training.steps_per_episode
-    buffer = source._buffer(10_000)
+    """Random actions at places drawn evenly: of the tip, or of a base that is driven."""
+    training = replace(config.training, steps_per_episode=JUDGED_STEPS)
+    places = EvenlyPlaced(replace(config, training=training))
+    buffer = places.source._buffer(10_000)
     for number in range(8):
-        random = make_player(config, source.envs, number, "random")
-        player = traveller(config, source, random, number)
-        played = play(source.envs, player, steps, 999_000_000 + 16 * number, source.shapes.names)
-        for episode, solved in played.episodes():
-            obs = {name: array[player.travel :] for name, array in episode.obs.items()}
-            action, reward = episode.action[player.travel :], episode.reward[player.travel :]
-            buffer.add(
-                replace(episode, obs=obs, action=action, reward=reward), 0, solved[player.travel :]
-            )
-    source.close()
+        for episode, solved in places.play(number, 999_000_000 + 16 * number):
+            buffer.add(episode, 0, solved)
+    places.close()
     return buffer
 
 

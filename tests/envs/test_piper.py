@@ -139,6 +139,28 @@ def test_what_is_driven_is_observed(plain, make_vec):
     assert "base_pose" in dog.reset(seed=0)[0]
     alone = plain(1)
     assert not {"right_pos", "base_pose"} & set(alone.reset(seed=0)[0])
+    # Also where the task shows less than all it could.
+    shown = make_vec(MOBILE, 1, arms=2, base=True, cameras=())
+    assert set(shown.reset(seed=0)[0]) == {"state", "right_pos", "base_pose"}
+
+
+def test_a_driven_base_is_seen_from_afar(make_vec):
+    """The other cameras look at the table; this one sees where the base went."""
+    options = {"renderer": "fast", "image_size": (64, 64)}
+    envs = make_vec("mobile_piper/AppleInBowl-v0", 1, base=True, cameras=("overview",), **options)
+    envs.reset(seed=0)
+    back = np.zeros((1, 9), np.float32)
+    back[0, -2] = -1.0
+    middles = []
+    for _ in range(45):
+        obs, *_ = envs.step(back)
+        # The robot is dark, the floor and the sky are not.
+        columns = np.nonzero(obs["overview_rgb"][0].max(-1) < 90)[1]
+        assert len(columns) > 40
+        middles.append(columns.mean())
+    assert middles[0] - middles[-1] > 12
+    with pytest.raises(UnknownName, match="overview"):
+        make_vec("mobile_piper/AppleInBowl-v0", 1, cameras=("overview",), **options)
 
 
 @pytest.mark.parametrize(("options", "size"), [

@@ -151,6 +151,20 @@ def test_worlds_differ_where_they_are_told_to(inside, small, tmp_path):
     assert (found["plain"] != found["more"]).mean() > 0.2
 
 
+def test_arms_and_base_are_driven_in_all_phases(inside, small, tmp_path):
+    words = [*small, "--task", "PiperMobileRobot-v0", "--num-episodes", "1"]
+    seen = ["--arms", "2", "--base", "--cameras", "overview", "--renderer", "fast"]
+    inside("train", "wm", "1", "1", *words, *seen, "--output-dir", tmp_path / "wm")
+    inside("train", "student", "1", "1", *words, "--teacher-path", tmp_path / "wm", "--horizon",
+           "2", "--samples", "4", "--output-dir", tmp_path / "student")  # fmt: skip
+    for phase in ("wm", "student"):
+        piece = load_file(min((tmp_path / phase / "replay").rglob("*.safetensors")))
+        assert piece["action"].shape[-1] == 16
+        assert {"obs.state", "obs.right_pos", "obs.base_pose", "obs.overview_rgb"} <= set(piece)
+    words += ["--no-base", "--teacher-path", tmp_path / "wm", "--output-dir", tmp_path / "other"]
+    assert "overview" in inside("train", "student", "1", "1", *words, code=2).err
+
+
 def test_a_noisy_player_keeps_rows_apart():
     from maniple.core.spec import ArraySpec
     from maniple.world.noise import NoisyPlayer, UniformNoise

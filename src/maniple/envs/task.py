@@ -70,6 +70,8 @@ class Task:
     proprioception: tuple[str, ...] = ()
     """Observations that a real robot has of itself: what a policy on pictures may see besides.
     Needed as soon as there are cameras."""
+    observations: tuple[str, ...] | None = None
+    """Observations that are shown where the user names none; None: all of them."""
     has_success: bool = True
     """Whether `success` means anything."""
     randomisation: Randomisation = Randomisation()

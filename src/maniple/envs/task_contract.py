@@ -96,7 +96,8 @@ def check_proprioception(task: Task, s: State) -> None:
 
 
 def chosen_observations(task: Task, names: tuple[str, ...] | None) -> Observe:
-    """Return the task's `observe`, cut down to some names."""
+    """Return the task's `observe`, cut down to some names; None: the task's choice."""
+    names = task.observations if names is None else names
     if names in (None, ALL):
         return task.observe
 

@@ -160,7 +160,7 @@ def _given(words: Sequence[str], goes_on: bool) -> set[str]:
     names = {f.name for f in fields(EnvironmentConfig)}
     if goes_on:
         return names
-    given = {word.partition("=")[0][2:].replace("-", "_")
+    given = {word.partition("=")[0][2:].removeprefix("no-").replace("-", "_")
              for word in words if word.startswith("--")}  # fmt: skip
     if named := value_of(words, "--config"):
         given |= (read_sections(Path(named)).get("environment") or {}).keys()

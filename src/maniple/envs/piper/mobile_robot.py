@@ -49,13 +49,12 @@ class PiperMobileRobot(OnWheels):
         "reach": 1.0, "close": 1.0, "grasp": 1.0, "lift": 1.0, "success": 10.0, "fallen": -5.0,
         "table": -5.0, "table_long": -10.0,
     }  # fmt: skip
-    proprioception = ("state",)
+    proprioception = observations = ("state",)
     cameras = ("3rd", "wrist", "front", "overhead")
     defaults: ClassVar[Mapping[str, Any]] = {
         "cameras": ("3rd",),
         "image_size": (128, 128),
         "renderer": "splat",
-        "observations": ("state",),
     }
     picture_names: ClassVar[Mapping[str, str]] = {"3rd_rgb": "rgb", "3rd_depth": "depth"}
 

@@ -103,6 +103,8 @@ class PiperTask(Task):
         self.bounds = {**self.bounds, **{name: PART_BOUNDS[name] for name in chosen}}
         self.meanings = {**self.meanings, **{name: PART_MEANINGS[name] for name in chosen}}
         self.proprioception = (*self.proprioception, *chosen)
+        if self.observations is not None:
+            self.observations = (*self.observations, *chosen)
         if base:
             self.cameras = (*self.cameras, OVERVIEW)
 
