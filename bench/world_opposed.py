@@ -58,7 +58,8 @@ def adversarial(options: argparse.Namespace) -> None:
     # An explorer that none of them was trained with; arms that begin anywhere; arms that went to
     # places drawn evenly; random actions.
     judge_config = of_teacher(teacher, options.seed + 50)
-    for where, held_out in (("explorer", _visited(judge_config, load_teacher(options.teacher))),
+    visited = _visited(judge_config, load_teacher(options.teacher), options.iterations)
+    for where, held_out in (("explorer", visited),
                             ("uniform", _random(judge_config, {"start": ANYWHERE_RAD})),
                             ("reached", _reached(judge_config)),
                             ("random", _random(judge_config))):  # fmt: skip
@@ -98,11 +99,12 @@ def _handed(name: str, config: WorldConfig) -> Iterator[None]:
         source.close()
 
 
-def _visited(config: WorldConfig, teacher: LoadedTeacher) -> Any:
+def _visited(config: WorldConfig, teacher: LoadedTeacher, rounds: int) -> Any:
+    """A whole exploration: its first rounds are near to where noise goes, its last ones far away."""
     source, steps = LiveSource(config), config.training.steps_per_episode
     student = Student(config, teacher, source.layout, source.action, Ranks())
-    buffer = source._buffer(10_000)
-    for number in range(4):
+    buffer = source._buffer(rounds * config.environment.num_envs * (steps + 1))
+    for number in range(rounds):
         student.begin()
         played = play(source.envs, student.player, steps, 777_000_000 + 16 * number,
                       source.shapes.names, student.watch)  # fmt: skip
