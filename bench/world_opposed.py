@@ -100,7 +100,7 @@ def _handed(name: str, config: WorldConfig) -> Iterator[None]:
 
 
 def _visited(config: WorldConfig, teacher: LoadedTeacher, rounds: int) -> Any:
-    """A whole exploration: its first rounds are near to where noise goes, its last ones far away."""
+    """A whole exploration: first near to where noise goes, at last far away."""
     source, steps = LiveSource(config), config.training.steps_per_episode
     student = Student(config, teacher, source.layout, source.action, Ranks())
     buffer = source._buffer(rounds * config.environment.num_envs * (steps + 1))

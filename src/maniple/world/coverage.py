@@ -13,16 +13,19 @@ VOXEL_M = 0.02
 GRIPPERS = ("tip_pos", "gripper_pose", "ee_pos", "tip_pose")
 """Names under which observations tell where the gripper is."""
 OBJECTS = ("cube_pose", "object_pose", "block_pose", "target_pos")
+BASES = ("base_pose",)
+"""Where a base that is driven is: two coordinates and its heading."""
 
 
-def gripper_numbers(layout: Layout, states: tuple[str, ...]) -> slice | None:
-    """Find the place of the gripper among the numbers of a state; None: it is not told."""
-    at = 0
+def place_numbers(layout: Layout, states: tuple[str, ...]) -> list[int]:
+    """Find where the gripper and a driven base are among the numbers of a state; []: not told."""
+    at, found, has_gripper = 0, [], False
     for name in states:
-        if name in GRIPPERS:
-            return slice(at, at + 3)
+        if name in BASES or (name in GRIPPERS and not has_gripper):
+            found += range(at, at + 3)
+            has_gripper = has_gripper or name in GRIPPERS
         at += layout[name].size
-    return None
+    return found
 
 
 class Coverage:

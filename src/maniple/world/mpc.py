@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,12 +36,12 @@ class MpcExplorer:
         ensemble: Ensemble,
         action: ArraySpec,
         config: StudentConfig,
-        place: slice | None = None,
+        place: Sequence[int] = (),
     ) -> None:
         """Prepare an explorer.
 
         Args:
-            place: Numbers of the state that say where the gripper is; None: all of them count.
+            place: Numbers of the state that say where the robot is; none: all of them count.
         """
         self.tracker = Tracker(model)
         self.ensemble, self._scale = ensemble, ActionRange(action)
@@ -50,10 +50,9 @@ class MpcExplorer:
         self._cost, self._novelty = config.action_cost / weight, config.novelty / weight
         # Novelty is of numbers: pictures of noise are always new.
         known = model.code_size - model.shapes.state_size if model.shapes.state_size else 0
-        whole = slice(known, model.code_size)
-        self._place = whole if place is None else slice(known + place.start, known + place.stop)
-        size = self._place.stop - self._place.start
-        self.familiarity = Familiarity(size) if config.novelty else None
+        numbers = place or range(model.code_size - known)
+        self._place = [known + number for number in numbers]
+        self.familiarity = Familiarity(len(self._place)) if config.novelty else None
         self._unknown: list[float] = []
         self.constraint = 0.0
         """Weight of keeping plans near what `support` knows."""
