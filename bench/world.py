@@ -216,6 +216,7 @@ if __name__ == "__main__":
     parser.add_argument("--steps", type=int, default=16_000)
     parser.add_argument("--ppo-steps", type=int, default=64_000)
     parser.add_argument("--iterations", type=int, default=20)
+    parser.add_argument("--horizon", type=int, help="steps that explorers plan ahead")
     parser.add_argument("--updates", type=int, default=1_000)
     parser.add_argument("--policies", type=int, default=12)
     parser.add_argument("--episodes", type=int, default=48)

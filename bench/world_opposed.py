@@ -30,7 +30,7 @@ from maniple.world.teacher_checkpoint import LoadedTeacher, load_teacher
 def adversarial(options: argparse.Namespace) -> None:
     """Against the teacher continued on equally many pink-noise steps and updates."""
     teacher = load_teacher(options.teacher)
-    base = of_teacher(teacher, options.seed)
+    base = of_teacher(teacher, options.seed, options.horizon)
     base = replace(base, training=replace(base.training, updates_per_episode=16, held_out=2,
                                           save_every=0, log_every=1000))  # fmt: skip
     pink = {"warm_up": options.iterations, "prioritise": False}
@@ -57,7 +57,7 @@ def adversarial(options: argparse.Namespace) -> None:
             tell(way=name, cpu_s=process_time() - begin, **{n: last.get(n) for n in names})
     # An explorer that none of them was trained with; arms that begin anywhere; arms that went to
     # places drawn evenly; random actions.
-    judge_config = of_teacher(teacher, options.seed + 50)
+    judge_config = of_teacher(teacher, options.seed + 50, options.horizon)
     visited = _visited(judge_config, load_teacher(options.teacher), options.iterations)
     for where, held_out in (("explorer", visited),
                             ("uniform", _random(judge_config, {"start": ANYWHERE_RAD})),

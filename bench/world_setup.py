@@ -16,7 +16,7 @@ def tell(**found: Any) -> None:
     print(json.dumps({k: round(v, 4) if isinstance(v, float) else v for k, v in found.items()}))
 
 
-def of_teacher(teacher: LoadedTeacher, seed: int) -> WorldConfig:
+def of_teacher(teacher: LoadedTeacher, seed: int, horizon: int | None = None) -> WorldConfig:
     """The teacher's environments and its episodes, in rounds of 16 rows, with a seed of its own."""
     config = seen_alike(WorldConfig(), teacher)
     env = replace(config.environment, num_envs=16)
@@ -25,4 +25,6 @@ def of_teacher(teacher: LoadedTeacher, seed: int) -> WorldConfig:
     training = replace(
         config.training, seed=seed + 100, steps_per_episode=steps, updates_per_episode=40
     )
-    return replace(config, environment=env, training=training, teacher=teacher.config.teacher)
+    student = config.student if horizon is None else replace(config.student, horizon=horizon)
+    own = {"environment": env, "training": training, "student": student}
+    return replace(config, teacher=teacher.config.teacher, **own)

@@ -5,7 +5,7 @@ import torch
 
 from maniple.core.spec import ArraySpec, Layout
 from maniple.world.config import StudentConfig, TeacherConfig
-from maniple.world.coverage import place_numbers
+from maniple.world.coverage import BASE_FINENESS, GRIPPER_FINENESS, Place, find_place
 from maniple.world.familiarity import Familiarity
 from maniple.world.models import make_model
 from maniple.world.mpc import MpcExplorer
@@ -33,13 +33,13 @@ def test_it_goes_on_from_what_was_stored():
 
 
 def test_the_places_of_gripper_and_base_are_found():
-    """Among the numbers of a state, in the order in which the model sees them."""
+    """Among the numbers of a state, in the order in which the model sees them; bases first."""
     numbers = {"joint_pos": 6, "tip_pos": 3, "target_pos": 3, "base_pose": 3, "tip_pose": 7}
     layout = Layout({n: ArraySpec((k,), np.dtype(np.float64)) for n, k in numbers.items()})
-    assert place_numbers(layout, ("joint_pos", "tip_pos")) == [6, 7, 8]
-    assert place_numbers(layout, ("joint_pos", "target_pos")) == []
+    assert find_place(layout, ("joint_pos", "tip_pos")) == Place((6, 7, 8), GRIPPER_FINENESS)
+    assert find_place(layout, ("joint_pos", "target_pos")) is None
     named = ("tip_pos", "joint_pos", "tip_pose", "base_pose")
-    assert place_numbers(layout, named) == [0, 1, 2, 16, 17, 18]
+    assert find_place(layout, named) == Place((16, 17, 18), BASE_FINENESS)
 
 
 def test_only_the_place_counts():
@@ -47,7 +47,7 @@ def test_only_the_place_counts():
     shapes = Shapes(("front_rgb",), ("joint_pos",), 32, 32, 5, 2)
     model = make_model(shapes, TeacherConfig(model="latent"), 0).eval()
     action = ArraySpec((2,), np.dtype(np.float32), -1.0, 1.0)
-    explorer = MpcExplorer(model, model.ensemble, action, StudentConfig(), [2, 3, 4])
+    explorer = MpcExplorer(model, model.ensemble, action, StudentConfig(), Place((2, 3, 4)))
     code = torch.zeros(1, model.code_size)
     code[:, -5:] = torch.arange(5.0)
     assert code[:, explorer._place].tolist() == [[2.0, 3.0, 4.0]]

@@ -18,7 +18,7 @@ from maniple.run.folder import plain
 from maniple.run.learner import State
 from maniple.run.ranks import Ranks
 from maniple.world.config import WorldConfig
-from maniple.world.coverage import Coverage, place_numbers
+from maniple.world.coverage import Coverage, find_place
 from maniple.world.models import find_preset
 from maniple.world.moment import moment_at, true_action
 from maniple.world.mpc import MpcExplorer
@@ -60,7 +60,7 @@ class Adversary(PhaseLearner):
             training.gradient_accumulation, training.mixed_precision, preset.paces,
         )  # fmt: skip
         if config.student.algorithm == "mpc":
-            place = place_numbers(layout, teacher.shapes.states)
+            place = find_place(layout, teacher.shapes.states)
             settings = config.student
             if not teacher.shapes.state_size:
                 # Codes of a model that learns do not stay what they were: novelty would mislead.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,18 +15,29 @@ GRIPPERS = ("tip_pos", "gripper_pose", "ee_pos", "tip_pose")
 """Names under which observations tell where the gripper is."""
 OBJECTS = ("cube_pose", "object_pose", "block_pose", "target_pos")
 BASES = ("base_pose",)
-"""Where a base that is driven is: two coordinates and its heading."""
+"""The same for a base that is driven: two coordinates and its heading."""
+GRIPPER_FINENESS, BASE_FINENESS = 6.0, 1.0
+"""A gripper is somewhere else a few centimetres further; a base has far to go, and goes a long way
+only if places beside each other count as one."""
 
 
-def place_numbers(layout: Layout, states: tuple[str, ...]) -> list[int]:
-    """Find where the gripper and a driven base are among the numbers of a state; []: not told."""
-    at, found, has_gripper = 0, [], False
+class Place(NamedTuple):
+    """Numbers of a state that say where a robot is, and how finely places are told apart."""
+
+    numbers: tuple[int, ...]
+    fineness: float = GRIPPER_FINENESS
+
+
+def find_place(layout: Layout, states: tuple[str, ...]) -> Place | None:
+    """Find a driven base among the numbers of a state, else the gripper; None: neither is told."""
+    at, found = 0, {}
     for name in states:
-        if name in BASES or (name in GRIPPERS and not has_gripper):
-            found += range(at, at + 3)
-            has_gripper = has_gripper or name in GRIPPERS
+        if name in BASES:
+            found.setdefault("base", Place((at, at + 1, at + 2), BASE_FINENESS))
+        elif name in GRIPPERS:
+            found.setdefault("gripper", Place((at, at + 1, at + 2)))
         at += layout[name].size
-    return found
+    return found.get("base") or found.get("gripper")
 
 
 class Coverage:

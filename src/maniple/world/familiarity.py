@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 FEATURES = 512
-FREQUENCY = 6.0
-"""How fast features change with a state: higher tells closer places apart and generalises less."""
 PRIOR = 0.1
 """Weight of not having seen anything."""
 
@@ -24,10 +22,17 @@ class Familiarity:
     and agree at once on a smooth arm, wherever it has been or not.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, fineness: float = 6.0) -> None:
+        """Begin without having seen anything.
+
+        Args:
+            size: Numbers of a state.
+            fineness: How fast features change with a state: more tells closer states apart and
+                generalises less.
+        """
         rng = torch.Generator().manual_seed(0)
         ways = torch.randn(size, FEATURES, generator=rng)
-        self._ways = ways * FREQUENCY / max(size, 1) ** 0.5
+        self._ways = ways * fineness / max(size, 1) ** 0.5
         self._phases = 2 * torch.pi * torch.rand(FEATURES, generator=rng)
         self._seen = torch.zeros(FEATURES, FEATURES)
         self._left: Tensor | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from maniple.core.errors import BadConfig
 from maniple.core.spec import ArraySpec
 from maniple.world.cem import CEMConfig, moved_on, plan
 from maniple.world.config import StudentConfig
+from maniple.world.coverage import Place
 from maniple.world.ensemble import Ensemble, disagreement
 from maniple.world.familiarity import Familiarity
 from maniple.world.prediction import WorldModel
@@ -36,12 +37,12 @@ class MpcExplorer:
         ensemble: Ensemble,
         action: ArraySpec,
         config: StudentConfig,
-        place: Sequence[int] = (),
+        place: Place | None = None,
     ) -> None:
         """Prepare an explorer.
 
         Args:
-            place: Numbers of the state that say where the robot is; none: all of them count.
+            place: What of the state says where the robot is; None: all of it counts.
         """
         self.tracker = Tracker(model)
         self.ensemble, self._scale = ensemble, ActionRange(action)
@@ -50,9 +51,10 @@ class MpcExplorer:
         self._cost, self._novelty = config.action_cost / weight, config.novelty / weight
         # Novelty is of numbers: pictures of noise are always new.
         known = model.code_size - model.shapes.state_size if model.shapes.state_size else 0
-        numbers = place or range(model.code_size - known)
-        self._place = [known + number for number in numbers]
-        self.familiarity = Familiarity(len(self._place)) if config.novelty else None
+        place = place or Place(tuple(range(model.code_size - known)))
+        self._place = [known + number for number in place.numbers]
+        size = len(self._place)
+        self.familiarity = Familiarity(size, place.fineness) if config.novelty else None
         self._unknown: list[float] = []
         self.constraint = 0.0
         """Weight of keeping plans near what `support` knows."""

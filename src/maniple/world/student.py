@@ -18,7 +18,7 @@ from maniple.run.learner import State
 from maniple.run.ranks import Ranks
 from maniple.world.adapter import StudentAdapter
 from maniple.world.config import WorldConfig
-from maniple.world.coverage import Coverage, place_numbers
+from maniple.world.coverage import Coverage, find_place
 from maniple.world.ensemble import Ensemble
 from maniple.world.moment import moment_at
 from maniple.world.mpc import MpcExplorer
@@ -82,7 +82,7 @@ class Student(PhaseLearner):
         )  # fmt: skip
         self.rewards = Rewards(teacher.model, self.ensemble, student)
         if student.algorithm == "mpc":
-            place = place_numbers(layout, teacher.shapes.states)
+            place = find_place(layout, teacher.shapes.states)
             self.explorer: Any = MpcExplorer(teacher.model, self.ensemble, action, student, place)
         else:
             self.explorer = PpoExplorer(teacher.model, action, ranks, training.seed)
