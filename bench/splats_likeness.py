@@ -37,21 +37,28 @@ def compare(tasks: tuple[str, ...]) -> dict[str, Any]:
         "mujoco, many faces": use_many_faces,
     }
     answer: dict[str, Any] = {}
-    for task in tasks:
-        source, views = held_out(task)
-        path = find_scene(source.model)
-        assert path is not None
-        scene = read_scene(path)
-        answer[task] = {"gaussians": len(scene)}
-        for name in ("fast", *faces):
-            other = views
-            if name in faces:
-                gl_renderer._set_quality = faces[name]
-                other = draw_views(source, len(source), (SIZE, SIZE), "mujoco")
-            table = likeness(scene, source, other)
-            answer[task][name] = {c: [round(v, 1) for v in row] for c, row in table.items()}
-        print(task, json.dumps(answer[task]))
-    gl_renderer._set_quality = lean_faces
+    try:
+        for task in tasks:
+            answer[task] = _compare_one(task, faces)
+            print(task, json.dumps(answer[task]))
+    finally:
+        gl_renderer._set_quality = lean_faces
+    return answer
+
+
+def _compare_one(task: str, faces: dict[str, Any]) -> dict[str, Any]:
+    source, views = held_out(task)
+    path = find_scene(source.model)
+    assert path is not None
+    scene = read_scene(path)
+    answer: dict[str, Any] = {"gaussians": len(scene)}
+    for name in ("fast", *faces):
+        other = views
+        if name in faces:
+            gl_renderer._set_quality = faces[name]
+            other = draw_views(source, len(source), (SIZE, SIZE), "mujoco")
+        table = likeness(scene, source, other)
+        answer[name] = {c: [round(v, 1) for v in row] for c, row in table.items()}
     return answer
 
 

@@ -72,7 +72,7 @@ def coverage(options: argparse.Namespace) -> None:
     teacher = load_teacher(options.teacher)
     ratios: dict[str, list[float]] = {"random": [], "pink": []}
     for seed in range(options.first_seed, options.first_seed + options.seeds):
-        config = of_teacher(teacher, seed)
+        config = of_teacher(teacher, seed, options.horizon)
         begin, found = process_time(), {}
         found["mpc"] = _explored(config, teacher, options.steps)
         cpu_s = process_time() - begin
@@ -177,7 +177,7 @@ def television(options: argparse.Namespace) -> None:
     for name, (settings, steps) in ways.items():
         for is_on in (False, True):
             teacher = load_teacher(options.teacher)
-            config = of_teacher(teacher, options.seed)
+            config = of_teacher(teacher, options.seed, options.horizon)
             config = replace(config, student=replace(config.student, **settings))
             if settings:
                 # A policy learns over many rounds, and its heads with it.

@@ -125,12 +125,12 @@ ANYWHERE_RAD = 1.0
 def _random(config: WorldConfig, perturb: dict[str, float] | None = None) -> Any:
     """Episodes of random actions; arms that would begin inside the desk are left out."""
     environment = replace(config.environment, perturb=perturb or {})
-    source = LiveSource(replace(config, environment=environment))
-    buffer = source._buffer(10_000)
-    for number in range(6):
+    source, rounds = LiveSource(replace(config, environment=environment)), 6
+    rows, steps = config.environment.num_envs, config.training.steps_per_episode
+    buffer = source._buffer(rounds * rows * (steps + 1))
+    for number in range(rounds):
         player = make_player(config, source.envs, number, "random")
-        played = play(source.envs, player, config.training.steps_per_episode,
-                      888_000_000 + 16 * number, source.shapes.names)  # fmt: skip
+        played = play(source.envs, player, steps, 888_000_000 + 16 * number, source.shapes.names)
         for episode, solved in played.episodes():
             if episode.obs["tip_pos"][0, 2] > 0:
                 buffer.add(episode, 0, solved)

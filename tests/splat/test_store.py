@@ -8,6 +8,7 @@ from splat_scenes import MODEL, model_and_data, random_cloud
 
 from maniple.cli.splat.subject import load_subject
 from maniple.core.errors import BadConfig
+from maniple.registry import recipe
 from maniple.sim.render_source import DataSource
 from maniple.sim.renderer import make_renderer, render_still
 from maniple.splat import making, store
@@ -27,14 +28,21 @@ SHIPPED_TASKS = (
 @pytest.mark.parametrize("task", SHIPPED_TASKS)
 def test_what_is_shipped_is_of_the_tasks_as_they_look(task):
     """If this fails, a model looks different now: python scripts/ship_splats.py makes it anew."""
-    from maniple.registry import recipe
-
     model = recipe(task, {}).group(1, 1).model
     path = find_scene(model)
     assert path is not None and path.parent == SHIPPED, scene_name(model)
     scene = read_scene(path)
     assert 1000 < len(scene) <= 20_000
     assert path.with_suffix(".ply").stat().st_size < 2 << 20
+
+
+@pytest.mark.parametrize(
+    "task", ["PiperMobileRobot-v0", "go2_piper/AppleInBowl-v0", "mobile_piper/HandOver-v0"]
+)
+def test_a_driven_base_brings_a_camera_and_no_other_splats(task):
+    models = [recipe(task, options).group(1, 1).model for options in ({}, {"base": True})]
+    assert models[0].ncam < models[1].ncam
+    assert scene_name(models[0]) == scene_name(models[1])
 
 
 def test_all_that_is_shipped_is_small():

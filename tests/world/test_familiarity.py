@@ -17,7 +17,7 @@ def codes(count, seed=0, centre=0.0):
 
 
 def test_visited_places_become_familiar():
-    familiarity = Familiarity(6)
+    familiarity = Familiarity(6, 6.0)
     before = familiarity.unknown(codes(50))
     assert torch.allclose(before, torch.ones_like(before), atol=0.2)
     familiarity.add(codes(500))
@@ -26,7 +26,7 @@ def test_visited_places_become_familiar():
 
 
 def test_it_goes_on_from_what_was_stored():
-    one, other = Familiarity(6), Familiarity(6)
+    one, other = Familiarity(6, 6.0), Familiarity(6, 6.0)
     one.add(codes(100))
     other.load_state(one.state())
     assert torch.equal(one.unknown(codes(9, 2)), other.unknown(codes(9, 2)))
@@ -72,3 +72,13 @@ def test_plans_avoid_where_rows_have_been():
     assert 0 < explorer.learn(np.zeros(0))["reward/novelty"] <= 1.2
     plain = MpcExplorer(model, model.ensemble, action, StudentConfig(novelty=0.0))
     assert plain.familiarity is None and plain.state() == {}
+
+
+def test_a_driven_base_is_counted_too():
+    from maniple.world.coverage import Coverage
+
+    seen = Coverage()
+    seen.add({"tip_pos": np.zeros((2, 3))})
+    assert "coverage/base" not in seen.metrics()
+    seen.add({"tip_pos": np.zeros((2, 3)), "base_pose": np.array([[0, 0, 0.1], [0.3, 0, 0.1]])})
+    assert seen.metrics() == {"coverage/gripper": 1, "coverage/object": 0, "coverage/base": 2}

@@ -125,6 +125,26 @@ def test_the_guard_rolls_back(monkeypatch, guard, rolled):
     assert probe.metrics()["probe/rollbacks"] == int(rolled)
 
 
+@pytest.mark.parametrize(
+    "word, made",
+    [("environment.base=true", "--base"), ("--environment.base=False", "--no-base"),
+     ("--no-base=false", "--base"), ("teacher.decoder=false", "--teacher.no-decoder"),
+     ("training.seed=3", "--seed=3")],
+)  # fmt: skip
+def test_switches_may_have_a_value(word, made):
+    from maniple.cli.train.phase import prepare
+
+    assert prepare("train teacher", [word]) == [made]
+
+
+def test_a_switch_in_a_file_is_true_or_false(tmp_path):
+    from maniple.world.config import config_of
+
+    assert config_of({"environment": {"base": True}}).environment.base is True
+    with pytest.raises(BadConfig, match=r"environment.*base"):
+        config_of({"environment": {"base": "false"}})
+
+
 def test_bad_settings_are_told():
     from maniple.world.config import AdversarialConfig, EnvironmentConfig, TrainingConfig
 
@@ -178,3 +198,12 @@ def test_a_noisy_player_keeps_rows_apart():
         one, other = calm.act({}), noisy.act({})
         assert np.array_equal(one[0], other[0]) and not np.array_equal(one[1], other[1])
         assert np.abs(other).max() <= 2 and other.dtype == np.float32
+
+
+@pytest.mark.parametrize("source", ["expert", "noisy_expert"])
+def test_an_expert_of_one_arm_drives_no_base(inside, small, tmp_path, source):
+    """A mix plays noise there; who asks for the expert is told."""
+    words = ["train", "wm", "1", "1", *small, "--task", "mobile_piper/AppleInBowl-v0", "--base"]
+    words += ["--source", source, "--output-dir", tmp_path]
+    told = " ".join(inside(*words, code=2).err.split())
+    assert "--arms nor --base" in told and "--source pink" in told

@@ -115,25 +115,6 @@ def test_a_copied_folder_goes_on(inside, small, tmp_path):
     assert not (tmp_path / "first").exists()
 
 
-def test_a_teacher_may_move_but_not_change(inside, small, tmp_path, monkeypatch):
-    """A later phase knows its teacher by the weights, not by the path that was typed."""
-    monkeypatch.chdir(tmp_path)
-    words = ["train", "teacher", "1", "2", *small, "--save-every", "1", "--output-dir", "teacher"]
-    inside(*words, "--num-episodes", "1")
-    quick = ["--horizon", "3", "--samples", "8", "--save-every", "1"]
-    inside("train", "student", "1", "2", *small, *quick, "--teacher-path", "teacher",
-           "--num-episodes", "1", "--output-dir", "student")  # fmt: skip
-    inside("train", "teacher", "--resume", "teacher", "--num-episodes", "2")
-    elsewhere = tmp_path / "elsewhere"
-    (tmp_path / "teacher").rename(elsewhere)
-    more = ["train", "student", "--resume", "student", "--num-episodes", "2"]
-    assert "--teacher-path" in inside(*more, code=2).err
-    told = inside(*more, "--teacher-path", elsewhere, code=2).err
-    assert "checkpoint-1" in told and "other weights" in " ".join(told.split())
-    inside(*more, "--teacher-path", elsewhere / "checkpoint-1")
-    assert (tmp_path / "student/checkpoint-2/manifest.json").exists()
-
-
 def test_a_refused_resume_leaves_the_run(inside, small, tmp_path, monkeypatch):
     """What did not go on has changed nothing: settings, curves, lines after the checkpoint."""
     words = ["train", "teacher", "1", "2", *small, "--save-every", "1"]

@@ -18,6 +18,7 @@ from maniple.core.lookup import load
 from maniple.data.demos import datasets_in
 from maniple.data.lerobot.meta import read_origin
 from maniple.envs.config import ALL, EnvConfig
+from maniple.envs.task_model import proprioception
 from maniple.learn.algorithms import ALGORITHMS
 from maniple.registry import BACKENDS, EXPERTS, TASKS, canonical, expert, find
 from maniple.run.config import RunConfig, Schedule, at_least
@@ -203,7 +204,7 @@ class TrainConfig:
         chosen, task = self.env.observations, canonical(self.run.task)
         if not self.env.cameras or chosen in (None, ALL) or task not in TASKS:
             return
-        own = getattr(find(task), "proprioception", ())
+        own = proprioception(find(task), self.env)
         if own and not set(own) & set(chosen):
             raise BadConfig(
                 f"With cameras the policy sees only what the robot knows of itself "

@@ -11,7 +11,7 @@ from maniple.run.checkpoint import Checkpoints
 from maniple.run.folder import RunFolder
 from maniple.run.log import read_lines
 from maniple.run.tree import unsplit
-from maniple.world.coverage import VOXEL_M
+from maniple.world.coverage import SQUARE_M, VOXEL_M
 from maniple.world.phase import NAMES
 from maniple.world.quality import HORIZONS, IGNORES_BELOW_DB
 
@@ -25,7 +25,7 @@ CURVES = {
     "what the true actions are worth (dB)": tuple(f"quality/sensitivity_db_h{h}" for h in HORIZONS),
     "rewards": ("reward/disagreement", "reward/uncertainty", "reward/raw_error",
                 "reward/memory_approach", "reward/action_cost", "reward/total"),
-    "coverage (voxels)": ("coverage/gripper", "coverage/object"),
+    "coverage (cells)": ("coverage/gripper", "coverage/object", "coverage/base"),
     "probe set (dB)": ("probe/db", "probe/best_db"),
     "error where the explorer went": ("error/explorer",),
 }  # fmt: skip
@@ -101,10 +101,14 @@ def _map_coverage(page: Page, folder: Path) -> None:
     learner = unsplit(newest.about()["state"], newest.arrays())["learner"]
     if "coverage" not in learner:
         return
-    page.heading("Where the gripper was, from above")
-    cells = {(int(x), int(y)) for x, y, _ in learner["coverage"]["gripper"].tolist()}
-    page.dots(f"{len(learner['coverage']['gripper'])} voxels of {100 * VOXEL_M:.0f} cm",
-              [(x * VOXEL_M, y * VOXEL_M) for x, y in sorted(cells)], VOXEL_M)  # fmt: skip
+    for kind, side_m in (("gripper", VOXEL_M), ("base", SQUARE_M)):
+        seen = learner["coverage"].get(kind, ())
+        if not len(seen):
+            continue
+        page.heading(f"Where the {kind} was, from above")
+        cells = {(int(x), int(y)) for x, y, _ in seen.tolist()}
+        page.dots(f"{len(seen)} cells of {100 * side_m:.0f} cm",
+                  [(x * side_m, y * side_m) for x, y in sorted(cells)], side_m)  # fmt: skip
 
 
 def _show_files(page: Page, folder: Path) -> None:

@@ -59,7 +59,7 @@ def model_name(model: mujoco.MjModel) -> str:
 
 
 def looks(model: mujoco.MjModel) -> str:
-    """Return a key of all that splats of a model depend on."""
+    """Return a key of all that splats of a model depend on: things and light, not who looks."""
     digest = hashlib.sha256()
     shown = np.flatnonzero(visible_geoms(model))
     bodies = model.geom_bodyid[shown]
@@ -74,7 +74,6 @@ def looks(model: mujoco.MjModel) -> str:
         model.geom_quat[shown],
         geom_colours(model)[shown],
         model.mesh_vert,
-        model.cam_fovy,
         model.light_diffuse,
         model.vis.headlight.diffuse,
     ):

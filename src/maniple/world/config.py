@@ -202,7 +202,7 @@ class StudentConfig:
     """Weight of the ensemble's disagreement about what followed the action."""
 
     novelty: float = 3.0
-    """Weight of taking the gripper where it has not been; mpc only."""
+    """Weight of taking the gripper, or a base that is driven, where it has not been; mpc only."""
 
     memory_approach: float = 0.0
     """Weight of the student's memory coming closer to the teacher's; ppo only."""
@@ -327,6 +327,7 @@ def config_of(described: Any, where: str = "config.yaml") -> WorldConfig:
         raise BadConfig(f"{where} should hold a table of sections.")
     converter = cattrs.Converter(forbid_extra_keys=True)
     converter.register_structure_hook(Path, lambda value, _: Path(value))
+    converter.register_structure_hook(bool, _switch)
     for section, values in described.items():
         if section not in SECTIONS:
             raise BadConfig(f"{where} has no section {section!r}.{closest(section, SECTIONS)}")
@@ -351,6 +352,12 @@ def config_of(described: Any, where: str = "config.yaml") -> WorldConfig:
         except (cattrs.BaseValidationError, TypeError, ValueError) as error:
             raise BadConfig(f"{where}: {_told(error, section)}.") from None
     return WorldConfig(**found)
+
+
+def _switch(value: Any, _: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{value!r} is neither true nor false")
+    return value
 
 
 def _told(error: Exception, section: str) -> str:

@@ -10,12 +10,18 @@ from numpy.typing import NDArray
 
 from maniple.core.spec import Layout
 
-VOXEL_M = 0.02
+VOXEL_M, SQUARE_M = 0.02, 0.1
 GRIPPERS = ("tip_pos", "gripper_pose", "ee_pos", "tip_pose")
 """Names under which observations tell where the gripper is."""
 OBJECTS = ("cube_pose", "object_pose", "block_pose", "target_pos")
 BASES = ("base_pose",)
 """The same for a base that is driven: two coordinates and its heading."""
+CELLS = {
+    "gripper": (GRIPPERS, VOXEL_M),
+    "object": (OBJECTS, VOXEL_M),
+    "base": (BASES, (SQUARE_M, SQUARE_M, np.pi / 4)),
+}
+"""What is counted, under which names observations tell it, and the size of a cell."""
 GRIPPER_FINENESS, BASE_FINENESS = 6.0, 1.0
 """A gripper is somewhere else a few centimetres further; a base has far to go, and goes a long way
 only if places beside each other count as one."""
@@ -41,18 +47,21 @@ def find_place(layout: Layout, states: tuple[str, ...]) -> Place | None:
 
 
 class Coverage:
-    """Distinct cubes of two centimetres that the gripper, and an object, have been in."""
+    """Distinct cubes of two centimetres that the gripper, and an object, have been in.
+
+    Of a driven base: squares of ten centimetres, in each of eight headings.
+    """
 
     def __init__(self) -> None:
         self._seen: dict[str, set[tuple[int, ...]]] = {"gripper": set(), "object": set()}
 
     def add(self, obs: Mapping[str, NDArray]) -> None:
         """Note one step of all rows; what the observations do not tell is not counted."""
-        for kind, names in (("gripper", GRIPPERS), ("object", OBJECTS)):
+        for kind, (names, size) in CELLS.items():
             name = next((n for n in names if n in obs), None)
             if name is not None:
-                cells = np.floor(np.asarray(obs[name])[:, :3] / VOXEL_M).astype(int)
-                self._seen[kind].update(map(tuple, cells.tolist()))
+                cells = np.floor(np.asarray(obs[name])[:, :3] / size).astype(int)
+                self._seen.setdefault(kind, set()).update(map(tuple, cells.tolist()))
 
     def metrics(self) -> dict[str, float]:
         """How many there are."""

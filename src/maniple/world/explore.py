@@ -14,7 +14,7 @@ from maniple.run.stop import Stop
 from maniple.world.config import EnvironmentConfig, WorldConfig
 from maniple.world.gallery import Gallery
 from maniple.world.make import round_seed
-from maniple.world.phase import check_ranks, check_weights, make_run
+from maniple.world.phase import begun, check_ranks, check_weights, make_run
 from maniple.world.rounds import play
 from maniple.world.source import LiveSource
 from maniple.world.student import Student
@@ -39,7 +39,8 @@ def train(
     try:
         check_ranks(num_ranks, ranks)
         check_weights(config.student)
-        teacher = load_teacher(config.student.teacher_path)
+        then = begun(config, "student", resume)
+        teacher = load_teacher(config.student.teacher_path, then=then.get("teacher"))
         config = seen_alike(config, teacher, given)
         origin = {"teacher": teacher.checkpoint}
         with make_run(config, "student", ranks, resume, listen, stop, origin) as run:
@@ -99,5 +100,6 @@ def check_alike(source: LiveSource, teacher: LoadedTeacher) -> None:
     if source.shapes != teacher.shapes:
         raise BadConfig(
             f"The teacher sees {teacher.shapes}, and this environment shows {source.shapes}. Leave "
-            "--task, --cameras, --image-size and --state as they were for the teacher."
+            "--task, --cameras, --image-size, --state, --control, --arms and --base as they were "
+            "for the teacher."
         )

@@ -22,7 +22,7 @@ class Familiarity:
     and agree at once on a smooth arm, wherever it has been or not.
     """
 
-    def __init__(self, size: int, fineness: float = 6.0) -> None:
+    def __init__(self, size: int, fineness: float) -> None:
         """Begin without having seen anything.
 
         Args:

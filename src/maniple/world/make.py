@@ -65,15 +65,14 @@ def make_player(config: WorldConfig, envs: Any, episode: int, source: str = "") 
     if source == "random":
         return UniformNoise(spec, rows, rng)
     pink = PinkNoise(spec, rows, config.training.steps_per_episode, rng)
-    env = config.environment
-    is_changed = env.control is not None or env.arms is not None or env.base
-    if source == "pink" or (source == "mix" and (task not in EXPERTS or is_changed)):
+    if source == "pink":
         return pink
-    if task not in EXPERTS:
-        raise BadConfig(f"{task} has no scripted expert. Take --source pink, random or mix.")
-    scripted = expert(task, rows)
-    if source == "mix" and not _can_see(scripted, envs):
-        return pink
+    try:
+        scripted = _fitting_expert(task, config.environment, envs)
+    except BadConfig as error:
+        if source == "mix":
+            return pink
+        raise BadConfig(f"{error} Take --source pink, random or mix.") from None
     if source == "expert":
         return scripted
     if source == "noisy_expert":
@@ -86,15 +85,23 @@ def make_player(config: WorldConfig, envs: Any, episode: int, source: str = "") 
     return Mixed([(pink, ~plays), (scripted, plays)])
 
 
-def _can_see(scripted: Any, envs: Any) -> bool:
-    """Whether an expert finds all that it looks at among the observations."""
+def _fitting_expert(task: str, env: EnvironmentConfig, envs: Any) -> Any:
+    """Return a task's expert that sees enough and moves what is driven here, or say why not."""
+    if task not in EXPERTS:
+        raise BadConfig(f"{task} has no scripted expert.")
+    scripted = expert(task, envs.num_envs, env.control)
     blank = {n: np.zeros((envs.num_envs, *s.shape), s.dtype) for n, s in envs.layout.items()}
     try:
-        scripted.act(blank)
-    except UnknownName:
-        return False
+        moved = np.shape(scripted.act(blank))[1]
+    except UnknownName as error:
+        raise BadConfig(f"The scripted expert of {task} sees too little: {error}") from None
+    if moved != envs.action_spec.shape[0]:
+        raise BadConfig(
+            f"The scripted expert of {task} moves {moved} of the {envs.action_spec.shape[0]} "
+            "numbers of an action: it knows neither --arms nor --base."
+        )
     scripted.reset(np.ones(envs.num_envs, np.bool_))
-    return True
+    return scripted
 
 
 def round_seed(config: WorldConfig, episode: int) -> int:

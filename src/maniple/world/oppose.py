@@ -22,7 +22,7 @@ from maniple.world.explore import check_alike, seen_alike
 from maniple.world.gallery import Gallery
 from maniple.world.make import make_player, round_seed
 from maniple.world.origin import split_phase
-from maniple.world.phase import check_ranks, make_run
+from maniple.world.phase import begun, check_ranks, make_run
 from maniple.world.probe import Probe
 from maniple.world.rounds import play
 from maniple.world.source import LiveSource
@@ -48,10 +48,15 @@ def train(
     ranks, source = Ranks(device_of(config.training.device)), None
     try:
         check_ranks(num_ranks, ranks)
-        teacher = load_teacher(config.adversarial.teacher_checkpoint, "--teacher-checkpoint")
+        then, named = begun(config, "adversarial", resume), config.adversarial
+        teacher = load_teacher(
+            named.teacher_checkpoint, "--teacher-checkpoint", then.get("teacher")
+        )
         student = None
-        if config.adversarial.student_checkpoint is not None:
-            student = find_checkpoint(config.adversarial.student_checkpoint, "--student-checkpoint")
+        if named.student_checkpoint is not None:
+            student = find_checkpoint(
+                named.student_checkpoint, "--student-checkpoint", then.get("student")
+            )
             config = _as_student(config, student)
         config = seen_alike(config, teacher, given)
         origin = {"teacher": teacher.checkpoint} | ({"student": student} if student else {})

@@ -12,24 +12,31 @@ from maniple.run.run import Listen, Run
 from maniple.run.stop import Stop
 from maniple.run.store import Store
 from maniple.world.config import StudentConfig, WorldConfig
-from maniple.world.origin import ORIGIN, PHASE, Origin, check_origin, told
+from maniple.world.origin import ORIGIN, PHASE, Known, Origin, begun_with, check_origin, known
 
 NAMES = Names(checkpoints=".", checkpoint="checkpoint-{step}", metrics="episode_metrics.jsonl")
 """The tree that users of this pipeline know."""
 KEPT = 1_000
 """Checkpoints that stay: the next phase may begin from any of them."""
 FREE = ("teacher.cache", "teacher.output_dir", "student.output_dir", "adversarial.output_dir",
-        "student.teacher_path", "adversarial.teacher_checkpoint", "adversarial.student_checkpoint",
         "training.num_episodes", "training.save_every",
         "training.log_every", "training.max_minutes", "training.torch_threads", "training.device",
         "environment.engine", "environment.workers", "adversarial.total_iterations",
         "logging.console_level", "logging.file_level")  # fmt: skip
 """Settings that a resumed run may change without becoming another run."""
+MOVED = ("student.teacher_path", "adversarial.teacher_checkpoint", "adversarial.student_checkpoint",
+         *(f"{ORIGIN}.{name}.checkpoint" for name in ("teacher", "student")))  # fmt: skip
+"""The same, where it was written down what the checkpoints hold."""
 
 
 def run_dir(config: WorldConfig, phase: str) -> Path:
     """Return the folder of a phase's run."""
     return Path(getattr(config, phase).output_dir)
+
+
+def begun(config: WorldConfig, phase: str, resume: bool) -> dict[str, Known]:
+    """Read which checkpoints the run that goes on was begun with."""
+    return begun_with(RunFolder(run_dir(config, phase), NAMES)) if resume else {}
 
 
 def rounds_of(config: WorldConfig, phase: str) -> int:
@@ -81,11 +88,13 @@ def make_run(
     total = rounds_of(config, phase)
     run = RunConfig(config.environment.task, total, None, training.max_minutes, None, training.seed)
     schedule = Schedule(training.log_every, 0, 0, training.save_every)
-    folder, origin = RunFolder(run_dir(config, phase), NAMES), origin or {}
-    if resume and folder.is_used:
-        check_origin(folder, origin)
-    settings = {PHASE: phase, **({ORIGIN: told(origin)} if origin else {}), **plain(config)}
-    store = Store(folder.path, settings, resume, ranks, FREE, NAMES, KEPT)
+    origin, then, free = origin or {}, begun(config, phase, resume), FREE
+    if then:
+        check_origin(then, origin)
+        free = (*FREE, *MOVED)
+    told = {name: known(checkpoint)._asdict() for name, checkpoint in origin.items()}
+    settings = {PHASE: phase, **({ORIGIN: told} if told else {}), **plain(config)}
+    store = Store(run_dir(config, phase), settings, resume, ranks, free, NAMES, KEPT)
     return Run(run, schedule, store, ranks, None, listen, stop, training.torch_threads)
 
 

@@ -17,7 +17,7 @@ from maniple.run.folder import folder_of
 from maniple.run.tree import unsplit
 from maniple.world.config import WorldConfig, config_of
 from maniple.world.models import make_model
-from maniple.world.origin import split_phase
+from maniple.world.origin import Known, split_phase
 from maniple.world.phase import NAMES
 from maniple.world.prediction import WorldModel
 from maniple.world.shapes import Shapes
@@ -35,13 +35,19 @@ class LoadedTeacher(NamedTuple):
     checkpoint: Checkpoint
 
 
-def find_checkpoint(path: str | Path | None, flag: str) -> Checkpoint:
-    """Find the checkpoint that is meant: a run folder, or one of its checkpoints."""
+def find_checkpoint(path: str | Path | None, flag: str, then: Known | None = None) -> Checkpoint:
+    """Find the checkpoint that is meant: a run folder, or one of its checkpoints.
+
+    Args:
+        then: What a run was begun with. A folder may have gone on since.
+    """
     if path is None:
         raise BadConfig(
             f"This phase needs a trained one: add {flag} outputs/teacher_rl/checkpoint-100."
         )
     path = Path(path)
+    if then is not None and (path / then.checkpoint / MANIFEST).exists():
+        path /= then.checkpoint
     if not path.exists():
         raise BadConfig(f"There is no checkpoint at {path}. Name another with {flag}.")
     if (path / MANIFEST).exists():
@@ -55,9 +61,11 @@ def find_checkpoint(path: str | Path | None, flag: str) -> Checkpoint:
     return latest
 
 
-def load_teacher(path: str | Path | None, flag: str = "--teacher-path") -> LoadedTeacher:
+def load_teacher(
+    path: str | Path | None, flag: str = "--teacher-path", then: Known | None = None
+) -> LoadedTeacher:
     """Load the world model of any phase's checkpoint."""
-    checkpoint = find_checkpoint(path, flag)
+    checkpoint = find_checkpoint(path, flag, then)
     _, settings = split_phase(folder_of(checkpoint.path).config())
     config = config_of(settings, str(checkpoint.path.parent / "config.yaml"))
     state = unsplit(checkpoint.about()["state"], checkpoint.arrays())["learner"]

@@ -15,7 +15,8 @@ from maniple.world.phase import NAMES
 
 LOG = "train.log"
 SHOWN = ("loss", "quality/gain_db_h1", "quality/gain_db_h10", "quality/sensitivity_db_h10",
-         "reward/total", "coverage/gripper", "probe/db", "clock/updates_per_s")  # fmt: skip
+         "reward/total", "coverage/gripper", "coverage/base", "probe/db",
+         "clock/updates_per_s")  # fmt: skip
 
 
 class Console:

@@ -50,6 +50,8 @@ TEACHERS = {
     ("adversarial", "teacher-path"): "teacher-checkpoint",
 }
 """Both phases take the teacher by either name."""
+SWITCHED = {"true": True, "false": False}
+"""Values of switches, which are flags without one."""
 
 
 def options_of(verb: str) -> type[PhaseOptions]:
@@ -92,6 +94,8 @@ def _flag(word: str, phase: str, sections: dict[str, list[str]]) -> str:
     name = head.removeprefix("--").replace("_", "-")
     is_off, name = name.startswith("no-"), name.removeprefix("no-")
     name = _placed(SPELLINGS.get(name, name), phase, sections)
+    if tail.lower() in SWITCHED:
+        is_off, equals, tail = is_off == SWITCHED[tail.lower()], "", ""
     if is_off:
         section, dot, last = name.rpartition(".")
         name = f"{section}{dot}no-{last}"
