@@ -46,7 +46,7 @@ WAYS = {
     "adversarial": {
         "replay_share": ["--replay-share", "0.9"], "prioritise": ["--no-prioritise"],
         "warm_up": ["--warm-up", "3"], "constraint": ["--constraint", "20"],
-        "pool": ["--pool", "1"], "control": ["--seed", "3"],
+        "pool": ["--pool", "1"], "wander": ["--wander", "0"], "control": ["--seed", "3"],
     },
 }  # fmt: skip
 
@@ -183,6 +183,28 @@ def test_arms_and_base_are_driven_in_all_phases(inside, small, tmp_path):
         assert {"obs.state", "obs.right_pos", "obs.base_pose", "obs.overview_rgb"} <= set(piece)
     words += ["--no-base", "--teacher-path", tmp_path / "wm", "--output-dir", tmp_path / "other"]
     assert "overview" in inside("train", "student", "1", "1", *words, code=2).err
+
+
+def test_rows_are_handed_over_at_a_step_of_their_own():
+    from maniple.world.adapter import Relay
+
+    class Always:
+        def __init__(self, value):
+            self.value, self.begun = value, 0
+
+        def reset(self, rows):
+            self.begun += 1
+
+        def act(self, obs):
+            return np.full((3, 2), self.value, np.float32)
+
+    first, then = Always(1.0), Always(2.0)
+    player = Relay(first, then, np.array([0.0, 1.5, 9.0]))
+    for _ in range(2):
+        player.reset(np.ones(3, np.bool_))
+        acts = [player.act({})[:, 0].tolist() for _ in range(3)]
+        assert acts == [[2, 1, 1], [2, 1, 1], [2, 2, 1]]
+    assert first.begun == then.begun == 2
 
 
 def test_a_noisy_player_keeps_rows_apart():

@@ -43,3 +43,25 @@ class Mixed:
         for action, (_, rows) in zip(actions, self._parts, strict=True):
             chosen[rows] = action[rows]
         return chosen
+
+
+class Relay:
+    """One leads every row somewhere, and from a step of its own on another plays there."""
+
+    def __init__(self, first: StudentAdapter, then: StudentAdapter, since: NDArray) -> None:
+        """Take two adapters for all rows, and the step from which each row is the second's."""
+        self._first, self._then, self._since = first, then, since
+        self._at = 0
+
+    def reset(self, rows: NDArray[np.bool_]) -> None:
+        """Start over; all rows begin together."""
+        self._first.reset(rows)
+        self._then.reset(rows)
+        self._at = 0
+
+    def act(self, obs: Mapping[str, NDArray]) -> NDArray:
+        """Let both act, and take what each row is told."""
+        goes_on = self._at < self._since
+        self._at += 1
+        first, then = np.asarray(self._first.act(obs)), np.asarray(self._then.act(obs))
+        return np.where(goes_on.reshape(-1, *[1] * (first.ndim - 1)), first, then)

@@ -260,6 +260,10 @@ class AdversarialConfig:
     guard_db: float = 0.5
     """Fall of quality on the frozen probe set after which the model is rolled back."""
 
+    wander: float = 0.75
+    """Last part of an episode within which every row goes over, at a step that is drawn, from the
+    explorer to random actions: then what is far away is seen calmly too. 0: never; mpc only."""
+
     pool: int = 4
     """Explorers that are kept; an old one plays in every fourth round."""
 
@@ -269,8 +273,9 @@ class AdversarialConfig:
         at_least("constraint", self.constraint, 0)
         at_least("guard_db", self.guard_db, 0)
         at_least("pool", self.pool, 1)
-        if not 0 <= self.replay_share <= 1:
-            raise BadConfig(f"replay_share is {self.replay_share}; it is a part, 0 to 1.")
+        for name in ("replay_share", "wander"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise BadConfig(f"{name} is {getattr(self, name)}; it is a part, 0 to 1.")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,10 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from maniple.core.errors import BadConfig
+from maniple.core.rank import Rank
 from maniple.data.sequence_buffer import SequenceBuffer
 from maniple.run.checkpoint import Checkpoint, read_arrays
 from maniple.run.device import device_of
@@ -16,6 +19,7 @@ from maniple.run.run import Listen, Result
 from maniple.run.stop import Stop
 from maniple.run.tree import unsplit
 from maniple.run.when import Every
+from maniple.world.adapter import Relay
 from maniple.world.adversary import Adversary
 from maniple.world.config import WorldConfig, config_of
 from maniple.world.explore import check_alike, seen_alike
@@ -94,11 +98,15 @@ def train(
 
 def _round(config: WorldConfig, source: LiveSource, learner: Adversary):
     """Let noise, later the explorer, play one round."""
-    player = learner.explorer
-    if learner.is_warming_up:
-        player = make_player(config, source.envs, learner.episodes, "pink")
-    seed = round_seed(config, learner.episodes + 50_000)
+    player, number = learner.explorer, learner.episodes
     steps, names = config.training.steps_per_episode, source.shapes.names
+    if learner.is_warming_up:
+        player = make_player(config, source.envs, number, "pink")
+    elif config.adversarial.wander and config.student.algorithm == "mpc":
+        rng = np.random.default_rng([config.training.seed, Rank.here().rank, number])
+        since = steps * (1 - config.adversarial.wander * rng.random(source.envs.num_envs))
+        player = Relay(player, make_player(config, source.envs, number, "random"), since)
+    seed = round_seed(config, number + 50_000)
     return play(source.envs, player, steps, seed, names, learner.watch).episodes()
 
 
