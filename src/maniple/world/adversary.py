@@ -32,7 +32,7 @@ from maniple.world.updater import Updater
 
 OLD, NEW = 0, 1
 """Sources in the buffer: what the teacher learned from, and what this phase played."""
-RATE_PART = 0.3
+RATE_PART = 0.6
 """Part of the teacher's learning rate with which it goes on."""
 LEAST_PRIORITY = 0.1
 POOL_EVERY = 4
