@@ -80,7 +80,8 @@ def test_without_a_record_paths_are_compared(inside, moved):
 @pytest.mark.parametrize(
     "found",
     ["hello", None, {"teacher": "x"}, {"teacher": {"sha256": "abc"}},
-     {"teacher": {"checkpoint": 1, "sha256": "abc"}}, {"teacher": {"checkpoint": "", "more": 2}}],
+     {"teacher": {"checkpoint": 1, "sha256": "abc"}}, {"teacher": {"checkpoint": "", "more": 2}},
+     {"nobody": {"checkpoint": "checkpoint-1", "sha256": "abc"}}],
 )  # fmt: skip
 def test_a_broken_record_is_told(tmp_path, found):
     (tmp_path / "config.yaml").write_text(yaml.safe_dump({"begun_with": found}))

@@ -39,11 +39,13 @@ def known(checkpoint: Checkpoint) -> Known:
 def begun_with(folder: RunFolder) -> dict[str, Known]:
     """Read what a run was begun with; nothing, where it is new or older than this record."""
     found = folder.config().get(ORIGIN, {}) if folder.is_used else {}
+    begun: dict[str, Known] = {}
     try:
         begun = {name: Known(**entry) for name, entry in found.items()}
+        is_right = begun.keys() <= FLAGS.keys()
     except (AttributeError, TypeError):
-        begun = {"?": Known("", "")}
-    if not all(part and isinstance(part, str) for entry in begun.values() for part in entry):
+        is_right = False
+    if not is_right or not all(isinstance(part, str) for entry in begun.values() for part in entry):
         raise BadFile(
             f"{ORIGIN} in {folder.path / CONFIG} does not say which checkpoints the run was begun "
             "with. Put back what was there, or begin another --output-dir."
