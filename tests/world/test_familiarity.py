@@ -82,3 +82,5 @@ def test_a_driven_base_is_counted_too():
     assert "coverage/base" not in seen.metrics()
     seen.add({"tip_pos": np.zeros((2, 3)), "base_pose": np.array([[0, 0, 0.1], [0.3, 0, 0.1]])})
     assert seen.metrics() == {"coverage/gripper": 1, "coverage/object": 0, "coverage/base": 2}
+    seen.add({"base_pose": np.array([[0, 0, 0.1 + 2 * np.pi], [0, 0, 0.1 - 2 * np.pi]])})
+    assert seen.metrics()["coverage/base"] == 2

@@ -129,7 +129,7 @@ def test_the_guard_rolls_back(monkeypatch, guard, rolled):
     "word, made",
     [("environment.base=true", "--base"), ("--environment.base=False", "--no-base"),
      ("--no-base=false", "--base"), ("teacher.decoder=false", "--teacher.no-decoder"),
-     ("training.seed=3", "--seed=3")],
+     ("training.seed=3", "--seed=3"), ("--renderer=true", "--renderer=true")],
 )  # fmt: skip
 def test_switches_may_have_a_value(word, made):
     from maniple.cli.train.phase import prepare

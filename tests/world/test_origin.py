@@ -75,6 +75,9 @@ def test_without_a_record_paths_are_compared(inside, moved):
     change(moved / "student", lambda c: c.pop("begun_with"))
     told = inside(*go_on(moved), "--teacher-path", moved / "elsewhere", code=2).err
     assert "teacher_path" in told and "gone" in told
+    change(moved / "student", lambda c: c["student"].update(teacher_path=str(moved / "elsewhere")))
+    inside(*go_on(moved))
+    assert begun_with(RunFolder(moved / "student")) == {}
 
 
 @pytest.mark.parametrize(

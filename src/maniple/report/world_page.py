@@ -27,7 +27,7 @@ CURVES = {
                 "reward/memory_approach", "reward/action_cost", "reward/total"),
     "coverage (cells)": ("coverage/gripper", "coverage/object", "coverage/base"),
     "probe set (dB)": ("probe/db", "probe/best_db"),
-    "error where the explorer went": ("error/explorer",),
+    "error in new episodes": ("error/explorer",),
 }  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def _map_coverage(page: Page, folder: Path) -> None:
             continue
         page.heading(f"Where the {kind} was, from above")
         cells = {(int(x), int(y)) for x, y, _ in seen.tolist()}
-        page.dots(f"{len(seen)} cells of {100 * side_m:.0f} cm",
+        page.dots(f"{len(cells)} squares of {100 * side_m:.0f} cm; {len(seen)} cells in all",
                   [(x * side_m, y * side_m) for x, y in sorted(cells)], side_m)  # fmt: skip
 
 

@@ -59,7 +59,7 @@ def model_name(model: mujoco.MjModel) -> str:
 
 
 def looks(model: mujoco.MjModel) -> str:
-    """Return a key of all that splats of a model depend on: things and light, not who looks."""
+    """Return a key of what splats of a model show: things and light, from wherever it is seen."""
     digest = hashlib.sha256()
     shown = np.flatnonzero(visible_geoms(model))
     bodies = model.geom_bodyid[shown]

@@ -60,7 +60,10 @@ class Coverage:
         for kind, (names, size) in CELLS.items():
             name = next((n for n in names if n in obs), None)
             if name is not None:
-                cells = np.floor(np.asarray(obs[name])[:, :3] / size).astype(int)
+                place = np.array(obs[name])[:, :3]
+                if names is BASES:
+                    place[:, 2] %= 2 * np.pi  # headings are told unwrapped
+                cells = np.floor(place / size).astype(int)
                 self._seen.setdefault(kind, set()).update(map(tuple, cells.tolist()))
 
     def metrics(self) -> dict[str, float]:

@@ -93,6 +93,8 @@ def make_run(
         check_origin(then, origin)
         free = (*FREE, *MOVED)
     told = {name: known(checkpoint)._asdict() for name, checkpoint in origin.items()}
+    if resume and not then and RunFolder(run_dir(config, phase)).is_used:
+        told = {}  # Begun before there was a record: what it was begun with is not known.
     settings = {PHASE: phase, **({ORIGIN: told} if told else {}), **plain(config)}
     store = Store(run_dir(config, phase), settings, resume, ranks, free, NAMES, KEPT)
     return Run(run, schedule, store, ranks, None, listen, stop, training.torch_threads)

@@ -50,8 +50,8 @@ TEACHERS = {
     ("adversarial", "teacher-path"): "teacher-checkpoint",
 }
 """Both phases take the teacher by either name."""
-SWITCHED = {"true": True, "false": False}
-"""Values of switches, which are flags without one."""
+TRUTHS = {"true": True, "false": False}
+"""Values that a switch may have, which is a flag without one."""
 
 
 def options_of(verb: str) -> type[PhaseOptions]:
@@ -73,7 +73,8 @@ def prepare(verb: str, words: list[str]) -> list[str]:
     placed = [word for pair in zip(flags, numbers, strict=False) for word in pair]
     options = options_of(verb)
     sections = _sections(options)
-    prepared = [_flag(word, options.phase, sections) for word in words]
+    switches = _switches(options)
+    prepared = [_flag(word, options.phase, sections, switches) for word in words]
     return placed + _with_resume_folder(prepared)
 
 
@@ -85,7 +86,14 @@ def _sections(options: type[PhaseOptions]) -> dict[str, list[str]]:
     }
 
 
-def _flag(word: str, phase: str, sections: dict[str, list[str]]) -> str:
+def _switches(options: type[PhaseOptions]) -> set[str]:
+    """Return the names of all settings that are true or false."""
+    tables: list[Any] = [f.default_factory for f in fields(options)]
+    tables = [options, *(table for table in tables if is_dataclass(table))]
+    return {f.name.replace("_", "-") for table in tables for f in fields(table) if f.type == "bool"}
+
+
+def _flag(word: str, phase: str, sections: dict[str, list[str]], switches: set[str]) -> str:
     """Return the flag that a word means; a word that is no flag stays as it is."""
     head, equals, tail = word.partition("=")
     is_dotted = bool(equals) and head.partition(".")[0] in sections
@@ -94,8 +102,8 @@ def _flag(word: str, phase: str, sections: dict[str, list[str]]) -> str:
     name = head.removeprefix("--").replace("_", "-")
     is_off, name = name.startswith("no-"), name.removeprefix("no-")
     name = _placed(SPELLINGS.get(name, name), phase, sections)
-    if tail.lower() in SWITCHED:
-        is_off, equals, tail = is_off == SWITCHED[tail.lower()], "", ""
+    if tail.lower() in TRUTHS and name.rpartition(".")[2] in switches:
+        is_off, equals, tail = is_off == TRUTHS[tail.lower()], "", ""
     if is_off:
         section, dot, last = name.rpartition(".")
         name = f"{section}{dot}no-{last}"
